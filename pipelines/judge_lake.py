@@ -35,16 +35,16 @@ _LAYERS = tuple(tuple(one.name for one in layer) for layer in (bronze.DERIVED_FR
 
 @dataclass(frozen=True)
 class JudgedClusters:
-    """A unit: the rows of some clusters in the tables of a layer, by name."""
+    """A unit: the rows of some clusters in some tables of a layer. tables: their names."""
 
     clusters: tuple[str, ...]
     tables: tuple[str, ...]
     records: int
-    """The number of records of these clusters, about."""
+    """The approximate number of records of these clusters."""
 
 
 def judge_clusters(unit: JudgedClusters, pins: Pins) -> UnitResult:
-    """Judges the rows. Raises what delta-rs raises."""
+    """Judges the rows of a unit with delta-rs, whose errors it doesn't catch."""
     rows = {
         name: f"(SELECT * FROM {table_name(name)} WHERE {DATA_FUSION.of_clusters(unit.clusters)})"
         for name in unit.tables
@@ -61,10 +61,10 @@ def judge_lake(
     run_id: str | None = None,
     own: Callable[[], Sequence[TableResult]] = tuple,
 ) -> Sequence[TableResult]:
-    """The results of all tables that the lake has. They are written into the lake, too. Nothing is
-    derived or left out. progress, run_id: as in pipelines.build.build. own: gives the results of
-    own tables. Raises UsageError where the lake has no bronze tables, or a table that isn't as its
-    contract says."""
+    """The results of all tables that the lake has. They are written into the lake, too. No table is
+    derived, and gold.quarantined_rows stays as it is. progress, run_id: as in
+    pipelines.build.build. own: gives the results of own tables. Raises UsageError where the lake
+    has no bronze tables, or a table that isn't as its contract says."""
     check_ingested(lake)
     start_great_expectations()
     with between_ingests(lake, progress):

@@ -35,7 +35,7 @@ _LEAST_OF_BUCKETS = 100_000
 part would read all of the records."""
 _MOST_READERS = 16
 """The most parts of a replay that each read all records of their cluster. One more reading takes
-0.15 us of CPU time a record, and Spark's shuffle takes 5.6."""
+0.15 us of CPU time a record, and Spark's shuffle takes 5.6 us."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class LargeClusters:
     """The rows that the new rows of a cluster replace. The key is a tuple with the cluster's id
     alone."""
     rounds: frozenset[int]
-    """The numbers of the ingest rounds whose members are wanted."""
+    """The numbers of the ingest rounds that the build judges."""
 
     def run(self) -> None:
         """Runs all stages of these clusters."""
@@ -93,8 +93,9 @@ class LargeClusters:
         """Since when the exposures and reassignments of the newest state of each cluster have
         lasted, for clusters with a known state.
 
-        The newest range of the history mostly answers all questions. If it doesn't, the ranges
-        before it are read side by side: one, then as many as run at once, then twice as many.
+        The newest range of a cluster's history is read first, and mostly answers all questions. If
+        it doesn't, ranges before it are read side by side: as many as run at once, then twice as
+        many each time.
         """
         newest = self.stages.run("newest state", Grain.CLUSTER, large_cluster.newest, units)
         looking = {
@@ -179,7 +180,7 @@ class LargeClusters:
     def _replay(
         self, agreed: Sequence[large_cluster.Agreed], plans: dict[str, ReplayPlan]
     ) -> dict[str, list[tuple[buckets.BucketFacts, UnitResult]]]:
-        """The BucketFacts of each bucket of each cluster's replay."""
+        """By cluster_id: (facts, result) of each bucket of the cluster's replay."""
         units = []
         for one in agreed:
             plan = plans[one.cluster_id]
@@ -230,8 +231,9 @@ class LargeClusters:
         return found
 
     def _compare_changes(self, records: dict[str, int]) -> None:
-        """Puts the rows that differ in the place of new files of gold.metadata_changes, for
-        clusters of which the table has rows. The files of all buckets are compared together."""
+        """Replaces new files of gold.metadata_changes by the rows in which they differ from the
+        table, for clusters of which the table has rows. The files of all buckets are compared
+        together."""
         contract = gold.METADATA_CHANGES
         stages = self.stages
         known = {

@@ -26,7 +26,8 @@ from pipelines.tables.of_a_lake import TABLES
 
 FILE_NAME = "_last_build"
 DERIVATION = 11
-"""The version of the functions that derive tables: a change of them that changes rows raises it."""
+"""The version of the functions that derive tables. Raise it with a change of these functions that
+changes rows."""
 _NAMES = frozenset(contract.name for contract in TABLES)
 _BRONZE = tuple(contract.name for contract in BRONZE)
 _HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "CREATE TABLE")
@@ -48,7 +49,7 @@ class LastBuild:
     """The state of each table, by name: of bronze as it was read, of derived tables as they were
     written."""
     rows: Mapping[str, int]
-    """The row counts that the build gave."""
+    """The row counts that the build returned, by table name."""
     clusters: Mapping[str, ClusterState]
     """The state of each cluster."""
     judgements: tuple[Judgement, ...]

@@ -1,6 +1,6 @@
 """A data file that is written and not committed yet.
 
-It has a module of its own, which loads no pyarrow: `simulate` runs its seeds by a runner, and works
+NewFile has its own module, which loads no pyarrow: `simulate` runs its seeds by a runner, and works
 in an installation that lacks pyarrow.
 """
 
@@ -18,7 +18,7 @@ class NewFile:
     """A closed file that no commit names yet."""
 
     name: str
-    """Its name in the table's folder."""
+    """The file's name in the table's folder."""
     size_bytes: int
     modified: int
     """The time at which the file was written, in ms since 1970."""

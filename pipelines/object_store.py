@@ -1,9 +1,9 @@
 """Object stores by URI: opened by pyarrow.fs, with errors of one line that says what to do.
 
 Endpoint, region and credentials come from the variables of AWS' own tools: AWS_ENDPOINT_URL_S3 or
-AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID and its like, or a profile.
-pyarrow, delta-rs and Hadoop's s3a look up credentials themselves, so no setting holds a secret.
-This module translates the settings that they name differently, or don't read.
+AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, or
+a profile. pyarrow, delta-rs and Hadoop's s3a look up credentials themselves, so no setting holds a
+secret. This module translates the settings that these libraries name differently, or don't read.
 """
 
 from __future__ import annotations
@@ -129,9 +129,9 @@ def check_lake_place(lake: str) -> str:
 
 
 def _without_redirects(uri: str) -> str:
-    """The URI with which pyarrow follows no redirect of an endpoint of the user's own, because it
-    would send a session token along. Where the endpoint has another region than the default, the
-    signature must name that region, and pyarrow follows redirects."""
+    """The URI for pyarrow. For an endpoint of the user's own in the default region, the URI makes
+    pyarrow follow no redirects, because pyarrow would send a session token along. In another region
+    the signature must name that region, and pyarrow follows redirects."""
     is_default = (_region() or _DEFAULT_REGION) == _DEFAULT_REGION and "region=" not in uri
     if not (is_s3(uri) and _endpoint() and is_default):
         return uri

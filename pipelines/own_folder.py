@@ -28,7 +28,7 @@ def hold(handle: int, busy: str) -> None:
 def refuse_foreign_names(
     place: str, names: Iterable[str], is_ours: Callable[[str], bool], what: str
 ) -> None:
-    """Raises UsageError where a folder has a name that isn't ours.
+    """Raises UsageError where one of the names in a folder isn't ours.
 
     place: the option and the folder, as the user gave them. what: the thing that is written to the
     folder, such as "lake".

@@ -60,7 +60,8 @@ def check_not_empty(query: str) -> None:
 
 
 def writes(what: str) -> UsageError:
-    """The error for a query that would do more than read. what: the engine's name for it."""
+    """The error for a query that would do more than read. what: the engine's name for the query's
+    plan; "" if it gives none."""
     return UsageError(
         "sql only reads: a query is one SELECT, WITH, VALUES, SHOW, DESCRIBE or EXPLAIN of these; "
         f"the engine takes this one for {what or 'something else'}"

@@ -34,9 +34,9 @@ def fault_of(path: str) -> str:
 
 
 def folder_name(text: str, otherwise: str) -> str:
-    """A name like the text for a folder of kraftlake. It isn't a path, an option, hidden or a
-    device of Windows, and has at most 100 bytes. otherwise: the name if no character of the text is
-    usable."""
+    """A name for a folder of kraftlake, made from `text`. The name isn't a path, an option, hidden
+    or a device of Windows, and has at most 100 bytes. otherwise: the name if no character of the
+    text is usable."""
     name = _UNUSUAL.sub("_", text).encode()[:_MAX_FOLDER_BYTES].decode(errors="ignore")
     name = name.lstrip(".- ").rstrip(". ")
     return f"{name}_" if _DEVICE.fullmatch(name) else name or otherwise

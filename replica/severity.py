@@ -6,14 +6,14 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """The severity of a finding. The values are used in gold.findings.severity."""
+    """The severity of a finding. The values stand in the column gold.findings.severity."""
 
     INFO = "info"
     """Not a fault: a running node, a known quirk of Kafka, a fact worth knowing."""
     WARNING = "warning"
-    """Kafka can work with it, or its effect is unknown. Somebody should check it."""
+    """A state with which Kafka can work, or whose effect is unknown. Somebody should check it."""
     ERROR = "error"
-    """Kafka can't continue with it, or loses data because of it."""
+    """A state with which Kafka can't continue, or because of which Kafka loses data."""
 
     @property
     def rank(self) -> int:

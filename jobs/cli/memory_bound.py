@@ -32,8 +32,9 @@ _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def default_bound() -> int:
-    """The bound in bytes: that of the environment; else 4 GiB, or half of the memory of the machine
-    or of its control group, where that is less, but at least _LEAST. Raises UsageError."""
+    """The bound in bytes: the value of VARIABLE; without this variable 4 GiB, or half of the memory
+    of the machine or of its control group, where that is less, but at least _LEAST. Raises
+    UsageError."""
     if VARIABLE in os.environ:
         return bound_of(os.environ[VARIABLE], VARIABLE)
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -324,7 +324,7 @@ def more_line(shown: int, total: int) -> Iterator[str]:
 
 
 def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
-    """Print the rows of each table, for `ingest` and `build`."""
+    """Prints the number of rows of each table, for `ingest` and `build`."""
     rows = [{"table": table, "rows": count} for table, count in counts.items()]
     write_rows(rows, json_output=json_output)
 

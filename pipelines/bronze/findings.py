@@ -67,11 +67,11 @@ def _judge(unit: _Unit) -> JudgedCapture:
 
 
 def judge_capture(capture: Capture) -> JudgedCapture:
-    """Judges a capture by the copies of its files in the spool. A log directory that was formatted
-    and never started gets only the finding never-started here: the other rules compare it with the
-    other directories of the round, and are applied in gold."""
+    """Judges a capture by the copies of its files in the spool. A log directory without a metadata
+    log gets only the finding never-started or metadata-log-not-given here: the other rules compare
+    it with the other directories of the round, and are applied in gold."""
     if capture.location.is_formatted:
-        return JudgedCapture(capture.capture_id, (_never_started(capture),), {})
+        return JudgedCapture(capture.capture_id, (_without_log(capture),), {})
     contents = {
         file.path: FileContent(open_file(capture.copy_of(file), MAX_LOG_BYTES))
         for file in capture.directory.files
@@ -86,8 +86,11 @@ def judge_capture(capture: Capture) -> JudgedCapture:
     return JudgedCapture(capture.capture_id, rows, known)
 
 
-def _never_started(capture: Capture) -> Row:
-    directory = FormattedDirectory(capture.location.shown_node, capture.replica)
+def _without_log(capture: Capture) -> Row:
+    where = capture.location
+    directory = FormattedDirectory(
+        where.shown_node, capture.replica, has_partitions=where.has_partitions
+    )
     (found,) = judge_formatted([directory], [])
     return {
         "capture_id": capture.capture_id,

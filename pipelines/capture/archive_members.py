@@ -119,7 +119,7 @@ class ArchiveMember:
     chunks: Callable[[], Iterator[bytes]] = lambda: iter(())
     """The bytes that can be read; reading them may raise what the standard library raises."""
     problem: str = ""
-    """Why the member can't be unpacked, even with a harmless name; "" for a plain file."""
+    """Why the member can't be unpacked, whatever its name is; "" for a plain file."""
     kind: DamageKind = DamageKind.HOSTILE_NAME
     """The kind of the problem."""
     size: int | None = None

@@ -122,7 +122,8 @@ class _Unpacking:
         self.damages.append(Damage(position, 0, kind, detail, file))
 
     def take(self, member: ArchiveMember) -> bool:
-        """Unpack one member; False where the bundle as a whole is over its limits."""
+        """Unpacks one member. Returns False where the bundle as a whole is over its limits, else
+        True."""
         self.members += 1
         if self.members > MAX_MEMBERS:
             detail = f"more than {MAX_MEMBERS} members; the rest is left out"

@@ -77,7 +77,9 @@ def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
     found: list[DiscoveredPath] = []
     formatted: list[FormattedDirectory] = []
     for path in paths:
-        below = [*formatted_below(path)]
+        # Without its partitions, which a capture has not, a broker's further log directory would
+        # look as if the broker had never started.
+        below = [one for one in formatted_below(path) if not one.has_partitions]
         formatted += below
         try:
             found += discover([path])
@@ -181,7 +183,7 @@ class _Target:
 
     def resume(self) -> None:
         """Read the journal of an interrupted capture, if there is one. Raises UsageError where the
-        place is used otherwise."""
+        place holds anything else."""
         if self.place.read(capture.FILE_NAME) is not None:
             raise UsageError(f"{self.shown}: holds a finished capture; name another folder")
         journal = self.place.read(capture.PART_NAME)

@@ -14,8 +14,8 @@ from pipelines.finding_rows import finding_of, finding_row
 from pipelines.silver.log_runs import rows_of_runs
 from pipelines.tables import bronze
 from pipelines.tables.keys import replica_of
-from replica.doctor.check.catalogue.groups import NEVER_STARTED
 from replica.doctor.check.catalogue.log import UNKNOWN_RECORD_TYPE, VENDOR_RECORD_TYPE
+from replica.doctor.check.formatted import WITHOUT_LOG
 from replica.doctor.check.record_findings import without_passed_over
 from replica.metadata.passed_over import PassedOver
 
@@ -51,7 +51,7 @@ class BronzeRows:
     def of(tables: ClusterTables, runs: pa.Table) -> BronzeRows:
         """The rows of a cluster. runs: its rows of silver.log_runs."""
         found = [_passing_over(tables.passed_over, row) for row in tables.rows(bronze.FINDINGS)]
-        formatted = {row["capture_id"] for row in found if row["rule"] == NEVER_STARTED.id}
+        formatted = {row["capture_id"] for row in found if row["rule"] in WITHOUT_LOG}
 
         def divided(rows: Sequence[Row], *, is_formatted: bool = False) -> list[Row]:
             return [row for row in rows if (row["capture_id"] in formatted) is is_formatted]

@@ -71,9 +71,10 @@ class Silver:
     compared_before: ComparedBefore = field(default_factory=ComparedBefore)
     """The snapshots that an earlier build has compared with the log."""
     earlier_exposure: EarlierExposure | None = None
-    """What an earlier build found about the state that was then the newest one."""
+    """The exposures that an earlier build found for the state that was then the newest one."""
     beside: BesideCluster = NOTHING_BESIDE
-    """What the other directories of the newest captures' round show of this cluster's voters."""
+    """What other directories show of this cluster's voters. They were captured in the round of the
+    newest captures, and are of another cluster or without a metadata log."""
 
     @property
     def cluster_id(self) -> str:
@@ -140,7 +141,8 @@ class Records:
     facts: BranchFacts
     """The facts of the agreed branch's batches."""
     compared: Sequence[Row]
-    """Rows of REPLAYED, one for each content of a snapshot, pair of contents and run of the log."""
+    """Rows of REPLAYED: a row for each content of a snapshot, for each pair of contents of one
+    snapshot id, and for each run of the log."""
     ranges: Sequence[Row]
     """Rows of gold.state_ranges."""
 
@@ -168,7 +170,7 @@ class Gold:
 
     @cached_property
     def stated(self) -> Mapping[str, Row]:
-        """The voters that the files of each capture name, by stated_voters."""
+        """By capture_id: the voters that the capture's files name. The result of stated_voters."""
         of, sets = self.bronze, self.silver.snapshot_sets
         return stated_voters(of.captures, self.silver.held, of.snapshots, sets, of.state)
 
@@ -191,7 +193,8 @@ class Gold:
 
     @cached_property
     def _newest_round(self) -> tuple[ComparedRound, QuorumFiles]:
-        """The newest capture group, as the result of quorum_files_of."""
+        """(compared logs, content of the other files) of the newest capture group, by
+        quorum_files_of."""
         of, silver = self.bronze, self.silver
         logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
         newest = self.newest_captures
@@ -209,7 +212,7 @@ class Gold:
     @cached_property
     def groups(self) -> list[Row]:
         """The rows of silver.capture_groups. In the newest group losses are counted as `check`
-        counts them: it reads quorum-state, too."""
+        counts them, with the facts of quorum-state."""
         groups = self.silver.groups
         newest = newest_group(groups)
         settled = SettledLosses(cache(lambda: plan_compared(*self._newest_round)))
@@ -220,8 +223,8 @@ class Gold:
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:
-        """(capture_id, finding) of each voter of the newest group whose directory lacks what other
-        files show that it did, such as a vote, or whose log ends long before the newest one."""
+        """(capture_id, finding) of each voter of the newest group whose directory lacks a vote or
+        records that other files prove it had, or whose log ends long before the newest log."""
         return [
             (row["capture_id"], finding.in_file(row["source"]))
             for voter, finding in judge_voters(self.quorum)
@@ -231,8 +234,8 @@ class Gold:
 
     @cached_property
     def emptied(self) -> list[Finding]:
-        """The finding on each voter that once ran, and of which the newest captures' round shows
-        only a directory without a metadata log."""
+        """The finding on each voter that once ran, if the round of the newest captures has only a
+        directory without a metadata log for its node."""
         without_log = self.silver.beside.without_log
         return [*judge_emptied(self.quorum, {n: of.directory for n, of in without_log.items()})]
 
@@ -262,8 +265,8 @@ class Gold:
 
     @cached_property
     def newest_states(self) -> list[Row]:
-        """The rows of pipelines.gold.newest_states, each with what is known of the quorum and of
-        nodes that don't start."""
+        """The rows of pipelines.gold.newest_states, each with further facts for judge_health: about
+        the quorum, passed-over records, nodes that don't start, and logs that are behind."""
         of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
         refusing = unstartable_nodes(self.newest_captures, self.bronze.findings)
         also = {
@@ -288,9 +291,10 @@ class Gold:
 
     @cached_property
     def judged_states(self) -> Sequence[JudgedState]:
-        """The judgement of the cluster's newest state; none where no state is known."""
+        """The judgement of the cluster's newest state; empty where no state is known."""
         return self.judge_health(self.newest_states)
 
     def health(self, what: str) -> list[Row]:
-        """The rows of the judged states of one kind, FINDING or EXPOSURE: see JudgedState.rows."""
+        """The rows of the judged states of one kind, FINDING or EXPOSURE, as in
+        JudgedState.rows."""
         return [row for one in self.judged_states for row in one.rows if row["what"] == what]

@@ -36,12 +36,13 @@ _HIDE_ENTRIES = frozenset(
         of_files.UNREADABLE, of_files.CHANGED_WHILE_READ,
     )
 )  # fmt: skip
-"""The rules that find a part of a log that can't be read. The torn end of a copy doesn't count."""
+"""The ids of the rules that find a part of a log that can't be read. The torn end of a copy doesn't
+count."""
 _HIDE_VOTES = frozenset(
     rule.id
     for rule in (of_files.STATE_FILE_BROKEN, of_files.UNREADABLE, of_files.CHANGED_WHILE_READ)
 )
-"""The rules that find a quorum-state that can't be read."""
+"""The ids of the rules that find a quorum-state that can't be read."""
 
 
 def newest_captures(captures: Iterable[Row], group: str | None) -> list[Row]:
@@ -62,11 +63,12 @@ def furthest_captures(
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Two rounds of ids of captures, with one capture of each replica: in the first round the
     capture with the replica's newest epoch, in the second one the capture with the longest log that
-    the replica may have acknowledged. Newest captures may be among them, because the logs of other
-    replicas prove that a disk went back. A round that would have only newest captures is empty.
+    the replica may have acknowledged. A round may have the newest captures of some replicas,
+    because they can prove that the disk of another replica was set back. A round that would have
+    only newest captures is empty.
 
     status: rows of gold.replica_status. state: rows of bronze.replica_state. newest: ids of
-    captures. unsynced_from: see ReplicaLogs.
+    captures. unsynced_from: as in ReplicaLogs.
     """
     epochs = {row["capture_id"]: _or_less(row["leader_epoch"]) for row in state}
     rows = [*status]
@@ -91,7 +93,8 @@ def _or_less(number: int | None) -> int:
 
 
 def _of_each(status: Iterable[Row], place: Callable[[Row], Any]) -> Sequence[str]:
-    """For each replica, the id of its first capture with the highest place."""
+    """For each replica, the id of the capture with its highest place; of equal places the first
+    capture counts. place: gives the place of a row of `status`."""
     found: dict[tuple[int, str], tuple[Any, str]] = {}
     for row in status:
         replica, its_place = (row["node_id"], row["directory_id"]), place(row)
@@ -110,12 +113,12 @@ def quorum_files_of(
     found: Iterable[Row],
     tables: ClusterTables,
 ) -> tuple[ComparedRound, QuorumFiles]:
-    """The compared logs of these captures of one group, and the content of their other files. The
-    facts about the quorum, and a plan of recover, are made from these.
+    """(compared logs, content of the other files) of captures of one group. The facts about the
+    quorum, and a plan of `recover`, are made from both.
 
     earlier: rounds of the ids of earlier captures of the same replicas, with one capture of each
-    replica in a round. They may show more than the newest captures do. state: rows of
-    bronze.replica_state. stated: from stated_voters. found: rows of bronze.findings. tables: the
+    replica in a round. The earlier captures may show more than the newest captures do. state: rows
+    of bronze.replica_state. stated: from stated_voters. found: rows of bronze.findings. tables: the
     tables in which registrations of controllers are looked up.
     """
     ids = [row["capture_id"] for row in captures]
@@ -151,7 +154,7 @@ def quorum_files_of(
 def _time_at(
     ids: Mapping[ReplicaKey, str], held: HeldBatches
 ) -> Callable[[ReplicaKey, int], int | None]:
-    """QuorumFiles.time_at of these captures."""
+    """QuorumFiles.time_at for captures. ids: the capture_id of each replica."""
     batches = held.batches
 
     def time_at(key: ReplicaKey, offset: int) -> int | None:

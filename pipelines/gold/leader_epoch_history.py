@@ -56,16 +56,16 @@ def _reaches(epoch: int, start: int, group: Row) -> bool:
 
 
 def _is_proven(epoch: int, group: Row) -> bool:
-    """Whether the group proves the epoch. An epoch has one leader, so any proven entry of it proves
-    its earlier entries."""
+    """Whether the group proves the epoch. An epoch has one leader, so a proven entry of the epoch
+    proves the epoch's earlier entries."""
     return any(
         head["epoch"] == epoch and head["commitment"] == "proven" for head in group["epochs"]
     )
 
 
 def _is_superseded(epoch: int, start: int, group: Row) -> bool:
-    """Whether the group holds the epoch's head and knows that this head lost, or proves another
-    entry at its offset."""
+    """Whether the group proves another entry at the epoch's first offset, or has the epoch's first
+    entry as superseded."""
     head = {"epoch": epoch, "start_offset": start, "commitment": "superseded"}
     is_proven_there = any(
         part["commitment"] == "proven" and part["start"] <= start < part["end"]

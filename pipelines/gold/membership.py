@@ -139,16 +139,16 @@ def _member(
 
 
 def meta_properties_of(source: str, files: Sequence[Row]) -> str:
-    """The name of a capture's meta.properties as the user of ingest named it; the name of the
-    directory where the capture has no such file. files: as in bronze.captures."""
+    """The path of a capture's meta.properties below the directory as the user of ingest named it;
+    that directory where the capture has no such file. files: as in bronze.captures."""
     return _shown_file(source, files, lambda name: name.kind is FileKind.META_PROPERTIES) or source
 
 
 def _shown_file(
     source: str, files: Sequence[Row], is_wanted: Callable[[FileName], bool]
 ) -> str | None:
-    """The first of the files whose name is wanted, as the user of ingest named it; None where the
-    capture has no such file."""
+    """The path of the first file whose name is wanted, below the directory as the user of ingest
+    named it; None where the capture has no such file. source: that directory."""
     paths = [file["path"] for file in files]
     folders = (path.partition("/")[0] for path in paths if "/" in path)
     directory = DirectoryPath(next(folders, METADATA_FOLDER), source)
@@ -174,8 +174,8 @@ Entries = Mapping[int, LogBatch]
 
 
 def wanted_offsets(members: Iterable[RoundMember]) -> dict[int, tuple[int, ...]]:
-    """By round, the offsets whose entries are compared: the first offset of each log, where the
-    round has several clusters."""
+    """By round, the offsets whose entries are compared: the first offset of each log. Rounds with a
+    single cluster are left out."""
     return {
         number: tuple(sorted({o.first_offset for o in some if o.first_offset is not None}))
         for number, some in grouped(members, attrgetter("ingest_seq")).items()
@@ -184,7 +184,7 @@ def wanted_offsets(members: Iterable[RoundMember]) -> dict[int, tuple[int, ...]]
 
 
 ENTRY_COLUMNS = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes", "in_log")
-"""The columns of bronze.log_batches that `entries_at` needs besides the replica's."""
+"""The columns of bronze.log_batches that `entries_at` needs besides those that name the replica."""
 
 
 def entries_at(rows: Iterable[Row], member: RoundMember) -> dict[int, LogBatch]:
@@ -226,8 +226,8 @@ def membership_findings(
 
 
 def _formatted_nodes(group: Sequence[GroupMember]) -> tuple[FormattedNode, ...]:
-    """The nodes of a round; empty if a log of the round holds a record. A lake doesn't have the
-    records of bootstrap.checkpoint."""
+    """The nodes of a round; empty if a log of the round holds a record. FormattedNode.records is
+    None, because a lake doesn't have the records of bootstrap.checkpoint."""
     if any(member.has_records for member in group):
         return ()
     return tuple(

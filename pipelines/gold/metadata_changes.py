@@ -39,7 +39,8 @@ def reported_changes(written: pa.Table) -> pa.Table:
 
 
 def _one_of_equals(rows: Sequence[Row]) -> list[Row]:
-    """One change for each key: the change of the agreed branch, where the key has one."""
+    """The proven changes, and of the other changes one for each key. A superseded change is left
+    out where a proven one has its key."""
     agreed = [row for row in rows if row["commitment"] == _PROVEN]
     others = _one_of_each(row for row in rows if row["commitment"] != _PROVEN)
     # Where a quorum broke its promises, one epoch has two records at an offset.

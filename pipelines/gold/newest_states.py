@@ -32,10 +32,11 @@ def newest_states(
 
     The row has cluster_id, end_offset (of the state, exclusive), from_offset (the begin of the
     replay that gives the state), is_whole (whether no record is known beyond the state), voters
-    (node ids, of the newest leader's epoch) and now_ms (the time of the log's last record). It
-    names one capture by node_id, directory_id, capture_id and source: the capture that reaches
-    furthest into that state. Where several reach as far, it is the newest capture of them, and then
-    the one with the lowest node id.
+    (node ids, of the newest leader's epoch) and now_ms (the time of the last record in that
+    capture's log, in ms since 1970; None if unknown). It names one capture by node_id,
+    directory_id, capture_id and source: the capture that reaches furthest into that state. Where
+    several reach as far, it is the newest capture of them, and then the one with the lowest node
+    id.
     """
     known = newest_range(ranges)
     if known is None or not status:
@@ -56,10 +57,10 @@ def newest_states(
 
 def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[int, Lag]:
     """The value for Cluster.lags, by the newest capture group. A node with several logs gets the
-    least of their lags. Voters whose disks are in doubt get none, and neither do nodes of two
-    histories: none of them is behind the other. A lag below COPYING_MS counts only if the quorum
-    has no leader. status: rows of gold.replica_status. quorum: what the captures prove about the
-    quorum."""
+    least of their lags. Voters whose disks are in doubt get none. Nodes whose logs have diverged
+    get none, because neither log is behind the other. A lag below COPYING_MS counts only if the
+    quorum has no leader. status: rows of gold.replica_status. quorum: what the captures prove about
+    the quorum."""
     least: dict[int, Lag] = {}
     for row in status:
         node, end, ms = row["node_id"], row["agreed_end_offset"], row["lag_ms"]
@@ -92,7 +93,7 @@ def _ends(captures: Iterable[Row], held: HeldBatches) -> Iterator[tuple[int, Own
 
 
 def _places(captures: Iterable[Row]) -> dict[str, str]:
-    """The place from which each capture was first ingested."""
+    """By capture_id: the source from which the capture was first ingested."""
     ordered = sorted(captures, key=lambda row: (row["ingest_seq"], row["source"]), reverse=True)
     return {row["capture_id"]: row["source"] for row in ordered}
 

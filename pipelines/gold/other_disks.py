@@ -16,7 +16,7 @@ from replica.format.formatted import FormattedDirectory
 
 
 class FormattedMember(NamedTuple):
-    """The capture of a log directory that was formatted and never started, in a round."""
+    """The capture of a log directory without a metadata log, in a round."""
 
     capture_id: str
     directory: FormattedDirectory
@@ -83,7 +83,7 @@ class BesideCluster:
         return bool(self.elsewhere or self.without_log or self.unstartable)
 
     def doubted(self, quorum: KnownQuorum) -> KnownQuorum:
-        """The quorum, with the doubts about these voters."""
+        """The quorum, with doubts about the voters in `elsewhere` and `without_log`."""
         known = quorum.with_doubt(VoterDoubt.OF_ANOTHER_CLUSTER, self.elsewhere)
         return known.with_doubt(VoterDoubt.NO_LOG, self.without_log)
 

@@ -1,5 +1,5 @@
-"""The controllers of a capture group whose processes registered after what their own logs hold:
-replica.doctor.quorum.registered_later applied to rows of tables."""
+"""The controllers of a capture group that registered when they had more records than their logs now
+have: replica.doctor.quorum.registered_later applied to rows of tables."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def registered_later(
     ends: Sequence[LogEnd],
     tables: ClusterTables,
 ) -> dict[ReplicaKey, RegisteredLater]:
-    """The registrations that show more than the controllers' disks. captures: a capture of each
-    replica, as a row of one_row_per_capture. logs, ends: of these captures."""
+    """For each controller that registered when it had more records than its log now has: its
+    registration. captures: a capture of each replica, as a row of one_row_per_capture. logs, ends:
+    of these captures."""
     behind = logs_behind(logs, ends)
     if behind is None:
         return {}
@@ -45,7 +46,8 @@ def registered_later(
 
 
 def _registrations(tables: ClusterTables, low: int) -> Iterator[Registration]:
-    """The registrations of controllers from an offset on, in the log of any replica, each once."""
+    """The registrations of controllers in the log of any replica, each once. low: the lowest
+    offset."""
     found: dict[tuple[int, int], Registration] = {}
     for row in tables.records_of_type(REGISTRATION, low).to_pylist():
         place = row["offset"], row["leader_epoch"]

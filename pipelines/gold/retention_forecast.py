@@ -52,12 +52,12 @@ def retention_forecast(
     recent: Recent,
     cadence: Iterable[Row],
 ) -> Iterator[Row]:
-    """Rows of gold.retention_forecast for one cluster. Sizes and growth are the values in the
-    newest capture.
+    """Rows of gold.retention_forecast for one cluster: a row for each replica, with the sizes in
+    its newest capture.
 
     captures, snapshots: rows of bronze.captures and bronze.snapshots. newest_ms: the time of the
-    newest record of the agreed branch, in ms since 1970. recent: the branch's batches of the last
-    MAX_MS before it. cadence: rows of gold.snapshot_cadence.
+    newest record of the agreed branch, in ms since 1970; None if unknown. recent: facts about the
+    branch's batches of the last MAX_MS before newest_ms. cadence: rows of gold.snapshot_cadence.
     """
     kept = {one: _kept(rows) for one, rows in by_capture(snapshots).items()}
     growth = _log_growth(newest_ms, recent)
@@ -99,8 +99,9 @@ def _forecast(log_bytes: int, kept: _Kept, growth: _Growth, by_snapshots: int | 
 
 
 def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> datetime | None:
-    """The time at which the log reaches its limit in bytes. None where the log doesn't grow, and
-    where the time is more than FAR_MS away. by_snapshots: bytes a day."""
+    """The time at which the log and its snapshots reach MAX_BYTES. None where they don't grow,
+    where the growth is unknown, and where the time is at least FAR_MS away. in_files: their bytes
+    now. by_snapshots: bytes a day."""
     if growth.bytes_per_day is None or growth.log_time_ms is None:
         return None
     per_day = growth.bytes_per_day + by_snapshots
@@ -142,7 +143,8 @@ def _per_day(size_bytes: int, span_ms: int) -> int:
 
 
 def _snapshot_growth(cadence: Iterable[Row]) -> Mapping[ReplicaId, int | None]:
-    """By replica, the bytes of snapshots a day, as the replica's newest snapshot shows them."""
+    """By replica, the bytes of snapshots a day, as the replica's newest snapshot shows them; None
+    where the time since the previous snapshot is unknown."""
     found: dict[ReplicaId, int | None] = {}
     for replica, rows in grouped(cadence, replica_of).items():
         newest = max(rows, key=lambda row: (row["epoch"], row["end_offset"]))

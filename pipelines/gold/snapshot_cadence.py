@@ -23,8 +23,8 @@ def marks_of(snapshots: Iterable[Row]) -> tuple[int, ...]:
 
 
 def snapshot_cadence(snapshots: Iterable[Row], below: _Below) -> Iterator[Row]:
-    """The rows of one cluster. snapshots: bronze's rows. below: for each of their marks, the bytes
-    and the number of offsets of the batches of the agreed branch that begin below the mark.
+    """The rows of one cluster. snapshots: bronze's rows. below: for each offset of marks_of, the
+    bytes and the number of offsets of the batches of the agreed branch that begin below it.
 
     Files that were never complete, and the bootstrap snapshot 0-0, are left out.
     """

@@ -1,8 +1,8 @@
 """The snapshots of a cluster: check's verdicts on them, by the replay and by comparison with each
 other.
 
-`replayed` is the `compared` of pipelines.replay.reading's Replayed. A cluster is replayed in one
-part, so each row says everything about its snapshot.
+The parameter `replayed` has the rows of Replayed.compared of pipelines.replay.reading. A cluster is
+replayed in one part, so one row has all results of a comparison.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ def _beside_first(other: Row, first: Row, replayed: dict[tuple[Any, ...], Row]) 
 
 
 def _difference(one: Row, *, is_swapped: bool) -> EntityDifference:
-    """The difference of this snapshot from the first one, whichever of the two was compared with
-    the other."""
+    """The difference of a snapshot from the first one of its id. is_swapped: whether `one` is the
+    difference of the first snapshot from this one."""
     found = difference_of(one)
     if not is_swapped:
         return found
@@ -172,7 +172,8 @@ def _difference(one: Row, *, is_swapped: bool) -> EntityDifference:
 
 
 def _of_one_id(bronze: BronzeRows) -> dict[tuple[Any, ...], list[Row]]:
-    """The whole snapshots of each capture group and id, with is_unreadable."""
+    """The whole snapshots of each capture group and id, each with is_unreadable: whether a record
+    in it can't be decoded or is unknown."""
     groups = defaultdict(set)
     for row in bronze.captures:
         groups[row["capture_id"]].add(row["capture_group"])

@@ -32,10 +32,10 @@ def truncations(
     """Rows of gold.truncations: a row for each run of offsets that one capture was the last to
     hold, and that one capture shows to be gone.
 
-    proven: proven_ranges of some batches. captures: bronze's rows. unsynced: by unsynced_from.
-    Batches that were deleted after a snapshot are not truncated: they have removed_at. Batches
-    beyond a run of zeros are not truncated either: the replica never synced them, so it had
-    acknowledged nothing there.
+    proven: gives the proven offsets of batches, as proven_ranges does. captures: bronze's rows.
+    unsynced: the result of unsynced_from. Batches that were deleted after a snapshot are not
+    truncated: they have removed_at. Batches beyond a run of zeros are not truncated either: the
+    replica never synced them, so it had acknowledged nothing there.
     """
     rounds = round_names(captures, lambda row: (replica_of(row), row["captured_at"]))
     zeros = {
@@ -115,7 +115,7 @@ def _of_run(run: Sequence[_Gone], committed: AgreedBranch, proven: Mapping[Batch
 
 def _lost(one: _Gone, committed: AgreedBranch, proven: Mapping[Batch, Ranges]) -> dict[str, int]:
     """How many entries were lost, by commitment. "committed": the vanished entry itself is proven.
-    "superseded": another entry at its offset is proven."""
+    "superseded": another entry at its offset is proven. "unproven": no entry there is proven."""
     whole = (OffsetRange(one.start, one.end),)
     beside = difference(whole, proven[one.batch])
     superseded = _size(intersection(beside, committed.proven))

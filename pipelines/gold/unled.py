@@ -1,5 +1,5 @@
 """Whether the files of the newest captures show that a cluster's quorum has no leader. The verdict
-says so, too; but exposures are computed before it, and depend on it."""
+says so, too; but exposures depend on this fact, and are computed before the verdict."""
 
 from __future__ import annotations
 

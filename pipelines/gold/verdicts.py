@@ -47,8 +47,8 @@ _FORMATTED = frozenset(rule.id for rule in RULES_ABOUT_FORMATTED)
 
 @dataclass(frozen=True)
 class NewestEvidence:
-    """What the newest capture group of a cluster shows by itself. A cluster without any log has the
-    newest round instead of a group."""
+    """The evidence on a cluster from its newest capture group alone; for a cluster without any log,
+    from its newest ingest round."""
 
     captures: Sequence[Row]
     """The group's rows of bronze.captures, with the columns of CAPTURE_COLUMNS."""
@@ -86,7 +86,7 @@ def verdicts(
     between: Iterable[Row],
     rounds: Mapping[int, RoundDirectories],
 ) -> Iterator[Row]:
-    """The row of each cluster.
+    """The rows of gold.verdicts, one for each cluster.
 
     between: rows of membership_findings, also those of earlier builds. A finding counts for the
     cluster of the directory that it is about. rounds: the rounds of the newest captures. A finding
@@ -197,7 +197,8 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
 
 
 def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[tuple[ToLose, Iterable[int]]]:
-    """The entries that logs of the newest group hold now and will lose, for losses_of."""
+    """For losses_of, a pair for each two diverged logs of the newest group: the entries that one
+    log will lose, and the id of the other log's node."""
     name = captures[0]["capture_group"]
     group = next(row for row in of.groups if row["capture_group"] == name)
     for pair in group["pairs"]:

@@ -131,9 +131,9 @@ def voter_beliefs(
 def _reference(
     group: Row, members: Sequence[Row], stated: Mapping[str, Row]
 ) -> Sequence[Row] | None:
-    """The voters that one replica names; None where no replica names voters. Of the replicas that
-    name voters, it is the replica that would win an election among them. Of replicas at the same
-    position the last one of `members` counts, as in Spark's max_by."""
+    """The voters that one replica names: the replica that would win an election among those that
+    name voters. None where no replica names voters. Of replicas at the same position the last one
+    of `members` counts, as in Spark's max_by."""
     positions = {one["capture_id"]: one["position"] for one in group["progress"] or ()}
     ids = [one["capture_id"] for one in members if one["capture_id"] in positions]
     naming = [one for one in reversed(ids) if stated[one]["in_force"] is not None]

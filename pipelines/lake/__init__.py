@@ -4,10 +4,10 @@ lake            `Lake`: its place, the paths of its tables, its small files
 tables          which tables it holds
 delta_rs        its tables opened by delta-rs, without Spark
 json_view       its tables with JSON instead of VARIANT, for programs that know no VARIANT
-delta_log       what a table's log must not hold
-footers         what its data files must not claim
-library_text    text that libraries print by themselves while they read it
-links           what the lake of a stranger must not hold
+delta_log       refuses a log with files or features that kraftlake does not write
+footers         refuses Parquet files whose footer claims more bytes than the file has
+library_text    escapes the text that libraries print on stderr
+links           refuses symbolic links and pipes in a lake, and paths that lead out of it
 lock, claims    one writer at a time, on a file system and in an object store
 folder          whether a job may write to its folder
 schema_version  the version of its tables' schemas

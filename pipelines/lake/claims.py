@@ -37,7 +37,8 @@ _TRIED_EVERY_S = 2.0
 
 @contextmanager
 def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds the lake. waiting: is called once where another process holds the lake.
+    """Holds a claim on the lake while the block runs. waiting: is called once where another process
+    holds the lake.
 
     Raises UnwritableFileError where the store refuses; UsageError, at the end, where the claim was
     lost meanwhile.
@@ -78,8 +79,8 @@ class Claim:
         self.path = f"{self.folder}/{uuid.uuid4().hex}"
 
     def take(self) -> bool:
-        """Tries to take the lake. Gives whether it succeeded. Where it failed, it has removed the
-        claim."""
+        """Tries to take the lake. Returns whether this succeeded; if not, the claim is removed
+        again."""
         self.renew()
         if not self._others():
             return True

@@ -22,7 +22,8 @@ from replica.errors import UnreadableFileError
 
 LOG_FOLDER = "_delta_log"
 _NUMBERED = re.compile(r"\d{19,20}\.(json|crc|checkpoint\.parquet)(#\d+)?")
-"""The files of Spark and delta-rs, by their versions. delta-rs writes drafts that end with #1."""
+"""The names of the files that Spark and delta-rs write for a version. A draft of delta-rs ends with
+#1."""
 _COMMIT = re.compile(r"\d{20}\.json")
 _CHECKPOINT = ".checkpoint.parquet"
 _READER_FEATURES = {"variantType"}
@@ -63,7 +64,8 @@ def refuse_other_protocol(uri: str, least_reader: int, features: list[str] | Non
 
 def refuse_commit_elsewhere(uri: str, version: int) -> None:
     """Raises UnreadableFileError where a commit of a table, whose changes are to be read, names
-    files elsewhere, files with a false footer, or files with rows that vectors delete."""
+    files outside the table's folder, files whose footer claims more bytes than the file has, or
+    deletion vectors. A commit that can't be opened passes."""
     try:
         with _opened(f"{uri}/{LOG_FOLDER}/{version:020}.json") as file:
             content = file.read()

@@ -23,16 +23,18 @@ if TYPE_CHECKING:
 
 _LOCAL = "file://"
 WRITER = WriterProperties(compression="SNAPPY", statistics_truncate_length=32)
-"""The properties of every commit in which delta-rs writes rows. As Spark does, it keeps the first
-32 characters of a least or greatest text in a table's log; delta-rs's default is 64."""
+"""The properties of every commit in which delta-rs writes rows. The statistics in a table's log
+keep the first 32 characters of the least and the greatest text of a column, as Spark's do;
+delta-rs's default is 64."""
 
 
 def open_table(uri: str, version: int | None = None) -> DeltaTable:
     """Open a table at a version; None opens the newest one. uri: the form of Lake.table_uri.
 
     Raises what deltalake raises: TableNotFoundError, DeltaError, OSError. Raises
-    UnreadableFileError where an object store refuses, and for a table with a file elsewhere, with a
-    log or protocol that kraftlake doesn't write, or for which delta-rs fails by a bug of its own.
+    UnreadableFileError where an object store refuses, and for a table with a file outside its
+    folder, with a log or protocol that kraftlake doesn't write, or for which delta-rs fails by a
+    bug of its own.
     """
     escape_library_text()
     try:

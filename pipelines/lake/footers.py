@@ -20,7 +20,7 @@ _AT_ONCE = 16
 
 DataFile = tuple[str, int | None]
 """The path of a file below its table's folder, and its size in bytes as the table's log has it.
-delta-rs looks for the footer right before that byte. None stands for the size of the file itself.
+delta-rs expects the footer's end at that size. None stands for the size of the file itself.
 """
 
 

@@ -1,7 +1,8 @@
-"""Keeps a note of what is being forgotten in a file of the lake, until the work is done.
+"""Keeps a note of what `kraftlake forget` is removing, in a file of the lake, until the work is
+done.
 
-While a table is half forgotten, bronze.captures still has its rows, and an ingest would rely on
-them. So every job that writes to the lake first calls `refuse_half_forgotten`.
+While the work is half done, bronze.captures still has the captures that are being removed, and an
+ingest would rely on them. So every job that writes to the lake first calls `refuse_half_forgotten`.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Targets:
 
 
 def begun(lake: Lake) -> Targets:
-    """The targets of an earlier run that did not finish. Raises UsageError where the note can't be
-    understood."""
+    """The targets of an earlier run that did not finish; empty without such a run. Raises
+    UsageError where the note can't be understood."""
     content = lake.read(FILE_NAME)
     if content is None:
         return Targets()

@@ -43,8 +43,8 @@ class Lake:
     place: str = field(compare=False)
     """A folder or a URI as the user wrote it; messages repeat it."""
     root: str
-    """The same place for Spark, whose JVM may have another working directory: an absolute path, or
-    a URI that Hadoop knows (s3:// becomes s3a://)."""
+    """The lake's place for Spark, whose JVM may have another working directory: an absolute path,
+    or a URI that Hadoop knows (s3:// becomes s3a://)."""
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         text = os.fspath(place)

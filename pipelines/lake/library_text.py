@@ -43,10 +43,10 @@ def escape_library_text() -> None:
     replica.terminal_text from now on; `sys.stderr` gets a descriptor of its own. Starts a thread,
     once.
 
-    Does nothing in a process that runs no command, and with KRAFTLAKE_DEBUG: the text with which a
-    library ends the process would be lost. Text that a library writes at once beyond the size of a
-    pipe (64 KiB on Linux) is lost, too: the library may keep the interpreter's lock, without which
-    the thread can't read.
+    Does nothing in a process that runs no command. Does nothing with KRAFTLAKE_DEBUG, because the
+    last text of a library that ends the process would be lost. Text that a library writes at once
+    beyond the size of a pipe (64 KiB on Linux) is lost, too: the library may keep the interpreter's
+    lock, without which the thread can't read.
     """
     global _is_wanted, _own
     if not _is_wanted or not _has_stderr():

@@ -52,8 +52,8 @@ TABLES = (*BRONZE, *DERIVED)
 
 _OF_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated")
 _OF_WRITE = ("numOutputRows", "num_added_rows")
-"""Operation metrics in a table's history: Delta's name, and delta-rs' name of the same number. A
-MERGE also counts the rows that it only copied."""
+"""The names, in Delta and in delta-rs, of the operation metric that counts written rows. For a
+MERGE it also counts rows that were only copied, so _OF_MERGE counts instead."""
 
 
 _NO_PLACE_OF_CODE = {"facets": {"source_code_location": {"disabled": True}}}
@@ -72,7 +72,7 @@ class _Client(OpenLineageClient):
 
 @dataclass(frozen=True)
 class TableState:
-    """A table at one version, in the form of an event."""
+    """A table at one version, for an event."""
 
     contract: Contract
     version: int
@@ -129,8 +129,8 @@ _SEVERITY = {"warn": "warn", "quarantine": "warn", "stop": "error"}
 
 
 class Events:
-    """The events of one run of a job. Making this object sends START. It raises what the transport
-    raises, and so do its methods.
+    """The events of one run of a job. Making this object sends START. The constructor and the
+    methods raise the transport's errors.
 
     file: the file to which events are appended; "" where OpenLineage's own settings name the place.
     paths, tables: as in job_events.
@@ -156,11 +156,10 @@ class Events:
         self._emit(RunState.START, job, run_id, inputs=self._inputs)
 
     def end(self, writes: Sequence[str], failure: str | None) -> None:
-        """Ends the events: the job is done, or was ended by a failure. Sends all events that are
-        left.
+        """Ends the events: the job is done, or has failed. Sends all events that are left.
 
         writes: files, folders or URIs that the job has written besides the lake's tables; a topic
-        is kafka://HOST:PORT/TOPIC.
+        is kafka://HOST:PORT/TOPIC. failure: the text of the job's error; None if it succeeded.
         """
         outputs = [
             *(written_table(self._lake, one) for one in changed_tables(self._lake, self._before)),
@@ -178,8 +177,8 @@ class Events:
         self._client.close()
 
     def _tell_quality(self, found: Sequence[Mapping[str, Any]]) -> None:
-        """Sends the job's quality checks, as a run of their own below the job's. found: from
-        `assertions`."""
+        """Sends the job's quality checks, as a separate run whose parent is the job's run. found:
+        from `assertions`."""
         run_id = str(generate_new_uuid())
         parent = parent_run.ParentRunFacet(
             parent_run.Run(self._run_id), parent_run.Job(_NAMESPACE, self._job)
@@ -223,7 +222,7 @@ class Events:
 def read_table(
     lake: Lake, table: TableState, found: Sequence[Mapping[str, Any]] = ()
 ) -> InputDataset:
-    """A table that a job reads. found: its rows of gold.quality_results."""
+    """A table that a job reads. found: the table's rows of gold.quality_results."""
     asserted = [
         data_quality_assertions_dataset.Assertion(
             assertion=one["expectation"],

@@ -32,6 +32,6 @@ def _has_own_settings() -> bool:
 
 
 def own_config() -> Path:
-    """The user's own settings of OpenLineage. A file in the current folder, which OpenLineage would
-    take first, may be a stranger's."""
+    """The path of the user's own settings of OpenLineage. OpenLineage would first take a file in
+    the current folder; kraftlake ignores that file, because it may be a stranger's."""
     return Path.home() / ".openlineage" / "openlineage.yml"

@@ -32,9 +32,9 @@ _SIMPLE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
 def columns_of(
     schema: pa.Schema, meanings: Mapping[str, str], keys: Collection[str]
 ) -> tuple[Column, ...]:
-    """The columns of rows. meanings: descriptions by name. keys: the columns that have a value in
-    each row. Raises OwnTableError for a type that no table has, and for a description of a column
-    that the rows lack."""
+    """The columns of a table with rows of this schema. meanings: descriptions by name. keys: the
+    columns that have a value in each row. Raises OwnTableError for a type that no table has, and
+    for a description of a column that the rows lack."""
     unknown = sorted({*meanings} - {*schema.names})
     if unknown:
         raise OwnTableError(f"column {unknown[0]!a} is described, but the rows don't have it")
@@ -65,9 +65,9 @@ def _ddl(name: str, kind: pa.DataType) -> str:
 
 
 def conforming(answer: pa.Table, contract: Contract) -> pa.Table:
-    """The rows in the contract's columns and types. Raises OwnTableError where a column is missing
-    or not in the contract, where a value is missing that the contract wants, and where a value
-    would be lost."""
+    """The rows of `answer` in the contract's columns and types. Raises OwnTableError where a column
+    is missing or not in the contract, where a value is missing that the contract wants, and where a
+    value would be lost."""
     missing = [one for one in contract.column_names if one not in answer.column_names]
     if missing:
         raise OwnTableError(f"column {missing[0]} of its contract is missing in its rows")

@@ -38,7 +38,7 @@ class OwnResult:
     """Why nothing was made, as one line; "" where the rows were made."""
     contract: Contract | None = None
     is_new: bool = False
-    """Whether the lake has no table with these columns."""
+    """Whether the lake has no table of this name with these columns."""
     made: tuple[Made, ...] = ()
     judgements: tuple[Judgement, ...] = ()
 

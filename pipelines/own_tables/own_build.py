@@ -49,7 +49,8 @@ class OwnBuild:
         return stored.noted_facts(self.lake)
 
     def stale(self) -> list[OwnTable]:
-        """The tables that need to be derived. Notes the rows of the other tables."""
+        """The tables that need to be derived. Puts the row counts of the other tables into
+        `counts`."""
         return self._stale(self._states())
 
     def _stale(self, states: Mapping[str, TableState]) -> list[OwnTable]:
@@ -90,8 +91,8 @@ class OwnBuild:
         QualityRun(self.lake, "build", run_id, datetime.now(UTC), progress).add(found)
 
     def all_counts(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """These counts of kraftlake's tables together with the counts of the own tables. Raises
-        OwnTablesError, which has the counts, where there are problems."""
+        """`counts`, which are those of kraftlake's tables, together with the counts of the own
+        tables. Raises OwnTablesError, which has the counts, where there are problems."""
         both = {**counts, **self.counts}
         if self.problems:
             raise OwnTablesError(self.problems, both)

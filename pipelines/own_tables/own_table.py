@@ -39,12 +39,12 @@ class OwnTable:
     name: str
     """The table's name, such as own.busy_nodes."""
     place: str
-    """The file or package that defines it, for messages."""
+    """The file or package that defines the table, for messages."""
     description: str
     keys: tuple[str, ...]
     """The columns that identify a row."""
     reads: tuple[str, ...]
-    """The tables that it is made from."""
+    """The tables from which the own table is made."""
     rows: Rows
     version: str
     """A text that changes whenever the definition does."""

@@ -35,13 +35,14 @@ class PackageTable:
     keys: Sequence[str]
     """The columns that identify a row."""
     reads: Sequence[str]
-    """The tables of silver and gold that it is made from, such as gold.findings."""
+    """The tables of silver and gold from which the own table is made, such as gold.findings."""
     function: Function
-    """Makes the rows from these tables, by name. It runs in any process of any machine."""
+    """Makes the rows from the tables in `reads`, which it gets by name. It runs in any process of
+    any machine."""
     expect_stop: Sequence[str] = ()
     """SQL conditions of DataFusion: where a row doesn't fulfil one, the table isn't written."""
     expect_warn: Sequence[str] = ()
-    """SQL conditions: where a row doesn't fulfil one, that is recorded."""
+    """SQL conditions of DataFusion: rows that don't fulfil one are recorded as a warning."""
 
 
 @dataclass(frozen=True)

@@ -33,16 +33,16 @@ class Derived:
     definition: str
     """The OwnTable.version of the definition."""
     reads: Mapping[str, TableState]
-    """The states of the tables that it was made from, by name."""
+    """The states of the tables from which the own table was made, by name."""
     state: TableState
-    """The table's own state afterwards."""
+    """The state of the own table once it was derived."""
     keys: tuple[str, ...]
     rows: int
 
 
 def noted_facts(lake: Lake) -> dict[str, Derived]:
-    """The noted facts about the lake's own tables, by name; none where the file
-    has another form."""
+    """The facts that the lake's file notes about own tables, by name; empty without the file, and
+    where the file has another form."""
     content = lake.read(FILE_NAME)
     try:
         told = {} if content is None else json.loads(content)
@@ -84,7 +84,8 @@ def own_names(lake: Lake) -> list[str]:
 
 
 def behind(lake: Lake) -> list[str]:
-    """The own tables that were derived from earlier versions of the tables that they read."""
+    """The own tables that were derived from earlier versions of the tables that they read, and
+    those of which the lake has no note."""
     known, names = noted_facts(lake), own_names(lake)
     read = {table for name in names if name in known for table in known[name].reads}
     states = newest_states(lake, read)
@@ -107,9 +108,9 @@ def stored_contract(lake: Lake, name: str) -> Contract:
 
 
 def _told(lake: Lake, name: str, table: DeltaTable, keys: tuple[str, ...]) -> Contract:
-    """The contract by the table's Delta log. keys: the keys in the note. Where they are no columns,
-    all columns together are the key. Raises UnreadableFileError for a table that no contract
-    describes."""
+    """The contract by the table's Delta log. keys: the keys in the note. If there are none, or one
+    of them is no column, all columns together are the key. Raises UnreadableFileError for a table
+    that no contract describes."""
     try:
         fields = StructType.fromJson(json.loads(table.schema().to_json())).fields
         columns = [

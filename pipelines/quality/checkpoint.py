@@ -93,9 +93,9 @@ _SEVERITY = {"warn": "info", "quarantine": "warning", "stop": "critical"}
 
 
 class RunCounts(TableMetricProvider):
-    """The metric from which the expectations below are judged: the number of rows that break each
-    expectation of each table. It is the content of the batch that Great Expectations gets, and no
-    query."""
+    """The metric by which this module's expectations are judged: the number of rows that break each
+    expectation of each table. Its values are the batch that Great Expectations gets, so no query is
+    needed."""
 
     metric_name = _COUNTS
 
@@ -110,8 +110,8 @@ class RunCounts(TableMetricProvider):
 
 
 class _Counted:
-    """An expectation whose broken rows were counted before. The batch has their number. meta: names
-    the table."""
+    """An expectation whose broken rows were counted before. The batch has the number of these rows.
+    meta: has the table's name."""
 
     def get_validation_dependencies(self: Any, *_: Any, **given: Any) -> ValidationDependencies:
         # Great Expectations' own also asks for all arguments: a quarter of a run's time
@@ -188,7 +188,8 @@ class _Definition(gx.ValidationDefinition):
 
 
 class _Checkpoint(gx.Checkpoint):
-    """A checkpoint that isn't stored, as with _Definition."""
+    """A checkpoint that isn't stored. Great Expectations would run only a stored checkpoint that
+    nobody has changed since."""
 
     def is_fresh(self) -> CheckpointFreshnessDiagnostics:
         return CheckpointFreshnessDiagnostics(errors=[])

@@ -1,8 +1,8 @@
 """Great Expectations in a process of its own, which ends with this process.
 
-Its import takes more than a second of CPU, as long as a small build. So the process starts when a
-job starts, and imports while the job works. It validates the runs of this process, one after the
-other, and gives their Data Docs.
+The import of Great Expectations takes more than a second of CPU, as long as a small build. So the
+process starts when a job starts, and imports while the job works. It validates the runs of this
+process, one after the other, and gives their Data Docs.
 """
 
 from __future__ import annotations

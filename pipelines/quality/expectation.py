@@ -30,7 +30,8 @@ class Action(StrEnum):
     `action`."""
 
     WARN = "warn"
-    """The build records the rows and continues: damaged or hostile input may look like that."""
+    """The build records the rows and continues, because damaged or hostile input may have such
+    rows."""
     QUARANTINE = "quarantine"
     """The build leaves the rows out of all that it derives, and keeps them in gold.quarantined_rows
     with the reason."""
@@ -46,9 +47,9 @@ class Action(StrEnum):
     ) -> Expectation:
         """An expectation of type ROW with this action.
 
-        condition: SQL that Spark and DataFusion understand alike; a row for which it is NULL breaks
-        it. Or a function as in Expectation.predicate, for a condition that SQL can't express.
-        doubtful: as in Expectation.
+        condition: SQL that Spark and DataFusion understand alike (a row for which it is NULL breaks
+        the expectation), or a function as in Expectation.predicate, for a condition that SQL can't
+        express. doubtful: as in Expectation.
         """
         predicate = None if isinstance(condition, str) else condition
         told = condition if isinstance(condition, str) else condition.__name__
@@ -69,10 +70,12 @@ class Expectation:
     meaning: str
     """A sentence that holds for every good row."""
     predicate: Callable[..., bool] | None = None
-    """Set for a condition that SQL can't express: a function of the values of `columns`."""
+    """A function of the values of `columns`, for a condition that SQL can't express; None for
+    another expectation."""
     doubtful: Callable[..., Sequence[int]] | None = None
-    """A function of the Arrow arrays of `columns`, which gives the rows that `predicate` has to
-    judge. All other rows satisfy it. None where it has to judge every row."""
+    """A function of the Arrow arrays of `columns`, which gives the indices of the rows that
+    `predicate` has to judge. All other rows satisfy the expectation. None where `predicate` has to
+    judge every row."""
 
     def __post_init__(self) -> None:
         # we write the expectations, so a mistake in one is a bug, which must show at import: only a
@@ -116,13 +119,14 @@ class Beside:
     column: str
     within: tuple[str, ...]
     by: str
-    """The column of ints that orders these rows, NULL first."""
+    """The column of ints that orders the rows, NULL first."""
     is_before: bool
-    """Whether it is the row before; otherwise it is the row after."""
+    """True for the value in the row before, False for the value in the row after."""
 
     @property
     def sql(self) -> str:
-        """SQL over the table's row `t`, which Spark and DataFusion understand alike."""
+        """The SQL of this value over the table's row `t`, which Spark and DataFusion understand
+        alike."""
         function, within = "lag" if self.is_before else "lead", ", ".join(self.within)
         over = f"(PARTITION BY {within} ORDER BY t.{self.by} NULLS FIRST)"
         return f"{function}(t.{self.column}) OVER {over}"
@@ -140,7 +144,8 @@ class Suite:
     """Column name -> SQL over the table's row `t` and its neighbours (window functions), which
     Spark and DataFusion understand alike: where it orders rows, it says NULLS FIRST."""
     beside: Mapping[str, Beside]
-    """More such columns, which need no SQL where the rows are in memory."""
+    """Column name -> the value in the row before or after. These columns need no SQL where the rows
+    are in memory."""
     joined: Join | None
     least_rows: int
     """A table with fewer rows breaks the suite."""

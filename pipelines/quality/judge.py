@@ -39,7 +39,7 @@ from pipelines.tables.contract import Contract
 from replica.metadata.variant_reader import decode_variant
 
 SAMPLE = 5
-"""The most keys of broken rows that are kept."""
+"""The most rows that break an expectation and whose keys are kept."""
 _CONTEXT = "_is_context"
 _READING: Mapping[str, Any] = {"use_threads": False, "batch_readahead": 1, "fragment_readahead": 1}
 """How data files are read: the tasks of a build share the processors and the memory already."""
@@ -171,7 +171,7 @@ def judge_files(contract: Contract, files: Dataset) -> Judged:
 
 
 def _named(suite: Suite) -> list[str]:
-    """The table's columns that the suite's SQL may need: each whose name is a word of it."""
+    """The table's columns that the suite's SQL may need: those whose names occur in it as words."""
     columns = suite.contract.column_names
     conditions = [broken_count(one) for one in suite.expectations if one.predicate is None]
     words = {*re.findall(r"\w+", " ".join((judged_rows(suite), *conditions))), "cluster_id"}
@@ -187,7 +187,7 @@ def _answers(context: SessionContext) -> Answer:
 
 
 def _register(context: SessionContext, suite: Suite, rows: pa.Table) -> list[str]:
-    """Makes rows of the suite's table known to DataFusion. Gives their columns."""
+    """Makes rows of the suite's table known to DataFusion. Returns the names of their columns."""
     told = with_neighbours(suite, rows)
     nothing = pa.RecordBatch.from_pylist([], told.schema)
     context.register_record_batches(table_name(suite.name), [told.to_batches() or [nothing]])
@@ -224,7 +224,7 @@ class _Counts:
     """Gives columns of the judged rows, where `judged` may lack some that predicates need."""
 
     def judgements(self) -> tuple[Judgement, ...]:
-        """The counts of each cluster."""
+        """The judgement of each cluster's rows."""
         by_sql = ", ".join(
             f"{broken_count(one)} AS c{number}"
             for number, one in enumerate(self.suite.expectations)
@@ -294,7 +294,7 @@ class _Counts:
 
 
 def _bad(expectation: Expectation, batch: pa.RecordBatch) -> list[int]:
-    """The rows that break the expectation by its predicate."""
+    """The indices of the rows that break the expectation by its predicate."""
     predicate, doubtful = expectation.predicate, expectation.doubtful
     assert predicate is not None, expectation.meaning
     columns = [batch.column(name) for name in expectation.columns]

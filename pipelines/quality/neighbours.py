@@ -26,8 +26,9 @@ _BY_DICTIONARY = (
 
 
 def with_neighbours(suite: Suite, rows: pa.Table) -> pa.Table:
-    """The rows with ROWS_OF_KEY and the columns of `suite.beside`, as far as they can be computed
-    here. rows: at least with the columns from which these are computed."""
+    """The rows with ROWS_OF_KEY and the columns of `suite.beside`. Of these columns, those are left
+    out that depend on a column without numbers (_has_numbers). rows: have at least the keys and the
+    columns that `suite.beside` names."""
     keys = suite.contract.keys
     names = {*keys, *(name for of in suite.beside.values() for name in (*of.within, of.by))}
     numbers = {name: _numbers_of(rows[name]) for name in names if _has_numbers(rows[name].type)}
@@ -67,8 +68,8 @@ def _beside(column: pa.ChunkedArray, of: Beside, numbers: Mapping[str, _Numbers]
 
 
 def _together(columns: Iterable[_Numbers]) -> _Numbers:
-    """Numbers of the rows by the values of several columns: in the order of the first column's
-    numbers, and for rows with equal ones in that of the next column."""
+    """Numbers of the rows, in the order of the first column's numbers, then of the next column's.
+    Rows with equal numbers in all columns have the same number."""
     found, room = np.zeros(1, np.int64), 1
     for numbers, size in columns:
         if room > _MAX_LONG // size:
@@ -81,8 +82,8 @@ def _together(columns: Iterable[_Numbers]) -> _Numbers:
 
 
 def _numbers_of(column: pa.ChunkedArray) -> _Numbers:
-    """The same number for equal values, where NULL is a value; for ints in their order, with NULL
-    first."""
+    """A number for each row: the same for equal values, where NULL counts as a value. Numbers of
+    ints are in the order of the ints, with NULL first."""
     if pa.types.is_integer(column.type):
         return _numbers_of_ints(column)
     chunks = column.dictionary_encode(null_encoding="encode").chunks  # all with one dictionary

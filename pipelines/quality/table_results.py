@@ -27,7 +27,7 @@ class ExpectationResult:
     """The number of rows that break the expectation; 0 for an expectation about the table as a
     whole."""
     sample: tuple[str, ...] = ()
-    """The keys of some of these rows, each as a JSON object."""
+    """The keys of some rows that break the expectation, each as a JSON object."""
 
     @property
     def fields(self) -> dict[str, Any]:

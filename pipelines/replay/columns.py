@@ -58,7 +58,7 @@ def with_json(rows: pa.Table) -> pa.Table:
 
 
 class RecordPlace(NamedTuple):
-    """The place at which a part of a replay reads records, in columns of SPREAD."""
+    """The columns of SPREAD that say where a part of a replay reads records."""
 
     position: pa.Array | int
     """The position of each record in the order of the replay: an array, or one value for all
@@ -88,7 +88,8 @@ def counts_passed_over(rows: pa.Table, passed_over: PassedOver) -> Counter[int]:
 
 
 def _unknown_keys(rows: pa.Table, unknown: _Mask) -> Iterator[tuple[int, int]]:
-    """(place, api key) of each of these records that has a type which this release doesn't know."""
+    """(index, api key) of each record of `rows` that `unknown` marks and whose type this release
+    doesn't know."""
     places = np.flatnonzero(unknown)
     for place, row in zip(places.tolist(), _rows(rows.take(pa.array(places))), strict=True):
         record = stored_record(*row)

@@ -41,7 +41,7 @@ REPLAYED = pa.schema([
     ("refused", pa.int64()), ("first_refused", _REFUSAL),
 ])  # fmt: skip
 """A row is about a snapshot, or about a run of the log from base_offset to end_offset (exclusive).
-For a run content_sha256 and epoch are NULL. The row has what one part of a replay found.
+For a run content_sha256 and epoch are NULL. A row has the results of one part of a replay.
 
 against_sha256: the other content of the snapshot's id with which the snapshot was compared; NULL
 where it was compared with the log. refused: how many records can't be applied. orphans, dropped: as
@@ -116,7 +116,7 @@ class _Run:
     refused: int = 0
     """The number of the run's records that this part owns and that can't be applied."""
     first: Refusal | None = None
-    """The first of these records."""
+    """The refusal of the first record that `refused` counts; None where it counts none."""
 
     def ended(self) -> Row:
         """The columns of the run's row, except cluster_id."""

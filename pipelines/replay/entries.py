@@ -160,7 +160,7 @@ class Entries:
 
     @cached_property
     def _is_other(self) -> npt.NDArray[np.bool_]:
-        """For each row, whether the kernel never takes rows of its type."""
+        """For each row, whether the kernel never takes records of the row's type."""
         return ~self.kernel_rows.taken
 
     @cached_property

@@ -48,8 +48,8 @@ class History:
         return self._of.replay.image()
 
     def read(self, entries: Entries) -> Iterator[tuple[ReplayedRecord, Refusal]]:
-        """Applies a step of entries. Gives the records that can't be applied, except the records
-        that `refused` only counts. They come in the order of offsets."""
+        """Applies a step of entries. Gives (record, refusal) for the records that can't be applied,
+        in the order of offsets. Records that only `refused` counts are left out."""
         row = 0
         while row < len(entries):
             row = self._partitions.take(entries, row, self._of)
@@ -117,8 +117,8 @@ class History:
             self._tell(namer, writes, entry, names)
 
     def _end(self, step: End) -> None:
-        """Ends a run. Versions that are open at the log's end stay open. At another end, the end of
-        their validity is unknown."""
+        """Ends a run. Versions that are open at the log's end stay open. Where a run ends earlier,
+        its open versions end with the run, at an unknown time."""
         if self._part.bucket == 0:  # every part sees the same runs
             self._ranges.append((step.run.base_offset, step.run.end))
         to_offset = None if step.is_log_end else step.run.end
@@ -173,7 +173,8 @@ class History:
         until: tuple[int | None, int | None],
         names: Mapping[str, str],
     ) -> None:
-        """Adds a version. until: offset and time of its end; None where the version is open."""
+        """Adds a version. until: the offset (exclusive) and the time of the version's end, in us
+        since 1970; None where the version is open or the value is unknown."""
         if not self._owns(kind, key):
             return
         name, value_text = name_of(kind, key, value, names), kind.value_text(key, value)

@@ -1,9 +1,10 @@
 """The partitions of a run, replayed by the kernel of replica.scan.partition_versions where
 possible.
 
-The scalar replay has the true state of everything except partitions. Before it applies a record
-that reads or removes partitions, `hand_over` gives it these partitions. After it has written
-partitions and topics, `learn` passes these writes to the kernel.
+The scalar replay (VersionedReplay) applies one record at a time. It has the true state of
+everything except partitions. Before it applies a record that reads or removes partitions,
+`hand_over` gives it these partitions. After it has written partitions and topics, `learn` passes
+these writes to the kernel.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from replica.scan.version_input import MOST_ROWS, NOWHEN, RECORD_TYPES, silent_r
 from replica.scan.version_tables import CHANGES
 
 Open: TypeAlias = dict[tuple[str, Any], tuple[EntityKind, Since]]
-"""When the newest version of each entity began, by kind and key."""
+"""By the name of the kind and the key of an entity: the kind, and since when its newest version is
+valid."""
 
 _PARTITION, _TOPIC = KIND_OF["partition"], KIND_OF["topic"]
 _TIME = WRITTEN.field("valid_from").type
@@ -58,14 +60,15 @@ class PartitionsReplay:
     namer: ChangeNamer = field(default_factory=ChangeNamer)
     opened: Open = field(default_factory=dict)
     is_explained: bool = False
-    """Whether a record that can't be applied was given already; further such records are only
-    counted."""
+    """Whether History.read has given a record of the run that can't be applied. Further records of
+    this part that can't be applied are only counted."""
     refused: int = 0
-    """The number of records that can't be applied."""
+    """The number of records that can't be applied, that History.read didn't give, and that
+    History.refused has not returned yet."""
     changes: list[tuple[Any, ...]] = field(default_factory=list)
-    """The rows made so far as single changes."""
+    """Rows of changes, made one by one, that were not taken yet."""
     batches: list[pa.RecordBatch] = field(default_factory=list)
-    """The rows made so far as batches of WRITTEN."""
+    """Batches of WRITTEN that were not taken yet."""
 
 
 class Partitions:
@@ -87,8 +90,8 @@ class Partitions:
         self._replay, self._one_by_one = None, 0
 
     def take(self, entries: Entries, row: int, of: PartitionsReplay) -> int:
-        """Replays entries by the kernel. Gives the first row from `row` on that is for the scalar
-        replay."""
+        """Replays entries by the kernel. Gives the first row from `row` on that the scalar replay
+        has to apply; the number of rows where there is none."""
         if self._replay is None:
             self._one_by_one += 1
             if ready():
@@ -105,7 +108,7 @@ class Partitions:
         return row
 
     def tell(self, entries: Entries, of: PartitionsReplay) -> None:
-        """Adds to the replay `of` the rows of these entries that it doesn't have yet."""
+        """Adds to `of` the rows that the kernel has made of these entries since the last call."""
         if self._replay is None:
             return
         self._tell_new_topics(entries, of)
@@ -159,8 +162,8 @@ class Partitions:
     def learn(
         self, writes: Sequence[Write], entries: Entries, row: int, of: PartitionsReplay
     ) -> None:
-        """Takes over the writes of the record at this row of the entries, which the scalar replay
-        has applied."""
+        """Passes to the kernel the writes of the record at this row of the entries, which the
+        scalar replay has applied."""
         if self._replay is None:
             return
         topics = [write for write in writes if write.kind is _TOPIC]
@@ -201,7 +204,7 @@ class Partitions:
         )
 
     def _learn_topics(self, topics: Sequence[tuple[str, str | None]]) -> None:
-        """Takes over the ids and names of topics. A removed topic has the name None."""
+        """Passes the ids and names of topics to the kernel. A removed topic has the name None."""
         assert self._replay is not None
         for chunk in _chunks(topics):
             values = [

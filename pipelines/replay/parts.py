@@ -103,9 +103,9 @@ class Part:
         """All steps of this part in the order of offsets. The caller iterates over them once.
 
         The steps at one offset are, in this order: the contents of snapshots that end there, the
-        beginning of a run, the LostRecords of branches that leave the agreed one there, and the end
-        of a run. In a run without a base, Entries and LostRecords are left out, because its replay
-        can't begin.
+        beginning of a run, the LostRecords of branches that leave the agreed branch there, and the
+        end of a run. In a run without a base, Entries and LostRecords are left out, because its
+        replay can't begin.
         """
         due = _Schedule(self)
         for (source, position), some in groupby(
@@ -135,7 +135,7 @@ class Part:
 
 
 class _Schedule:
-    """The steps of the plan at each offset. is_open: whether entries belong to a run."""
+    """The steps of the plan at each offset. is_open: whether a run has begun that has not ended."""
 
     def __init__(self, part: Part) -> None:
         plan = part.plan
@@ -161,7 +161,7 @@ class _Schedule:
         self.next_position = self._due[-1][0] if self._due else 1 << 63
 
     def content(self, image: Image, refused: int) -> Step:
-        """The content of the next snapshot."""
+        """The step with the content of the next snapshot."""
         return self._pop(image, refused)
 
     def rest(self) -> Iterator[Step]:

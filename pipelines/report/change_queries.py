@@ -1,4 +1,4 @@
-"""The SQL about activity and lost records. Activity: typed changes where the lake has them,
+"""The SQL about activity, lost records and voters. Activity: typed changes where the lake has them,
 otherwise records by type. Lost records: when they were written, which nodes keep them, and what
 they would have changed. Voters: the sets that voters records name.
 
@@ -88,8 +88,8 @@ LIMIT {MAX_CHANGES}"""
 
 
 def keepers(cluster: str, loss: LostRecordCount) -> Sql:
-    """The nodes that never lost the last committed record of a loss, besides the nodes that lost
-    records. Their newest capture has the record's batch, or retention removed it.
+    """The nodes, other than those that lost records, that keep the last committed record of a loss.
+    Their newest capture has the record's batch, or retention removed the batch.
 
     The committed records are the first records of a loss. A copy keeps nothing if it is on another
     branch than the branch with which the quorum continues.
@@ -143,9 +143,9 @@ ORDER BY first_offset"""
 
 
 def changes(cluster: str, loss: LostRecordCount) -> Sql:
-    """The changes that the lost records made, by type. `again`: the number of these changes that a
-    later record makes once more, by the same change or by creating an entity with that name.
-    Superseded records don't count."""
+    """The changes that the lost records made, by type. `again`: for superseded changes, how many of
+    them a record on the agreed branch makes once more, by the same change or by creating an entity
+    with the same name."""
     return f"""\
 WITH {_lost(loss)}, changed AS (
   SELECT c.*

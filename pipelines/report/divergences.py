@@ -41,8 +41,8 @@ class ForkBranch:
 
 @dataclass(frozen=True)
 class Losing:
-    """A replica that would truncate, and the number of records that it would lose: the largest
-    number among its pairs."""
+    """A replica that would truncate, and the numbers of records that it would lose. Of its pairs
+    the worst one counts: the pair with the most committed, then the most unproven records."""
 
     replica: Replica
     records: int
@@ -85,8 +85,8 @@ class Parting:
         return any(replica in losing for replica in branch.replicas)
 
     def with_heads(self, rows: Iterable[Row]) -> Parting:
-        """The divergence, with a branch for each content of the batch at its offset. rows: the rows
-        of queries.heads.
+        """The divergence, with a branch for each content of the batch at its offset; unchanged
+        where fewer than two contents are known. rows: the rows of queries.heads.
 
         The rows of which a Parting is made name only epochs. So without this call, replicas that
         hold different records of one epoch are on one branch.

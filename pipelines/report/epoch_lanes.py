@@ -100,8 +100,8 @@ def draw(identity: str, lanes: Sequence[Lane]) -> Html:
 
 
 def _shown(lanes: Sequence[Lane]) -> list[Lane]:
-    """At most MAX_LANES lanes. Replicas that lost something come first, then voters, then
-    observers."""
+    """At most MAX_LANES lanes, in the given order. Replicas that lost something are preferred, then
+    voters."""
     matter = sorted(lanes, key=lambda one: (not one.losses, not one.is_voter))[:MAX_LANES]
     return [one for one in lanes if one in matter]
 

@@ -43,7 +43,7 @@ class DecodedBranches:
     heads: Figure
     """The batches at the divergence, with the replicas that held them."""
     records: Figure
-    """The records of these replicas."""
+    """The records of `speakers` from the divergence on."""
     speakers: tuple[Replica, ...]
     """The replica of each branch whose records are shown."""
 
@@ -58,7 +58,7 @@ class Lost:
     types: Figure
     """The types of the lost records."""
     changes: Figure | None
-    """The changes that the records would have made, by type; None where the lake has no typed
+    """The changes that the lost records would have made, by type; None where the lake has no typed
     changes."""
 
 
@@ -78,8 +78,8 @@ class Outage(NamedTuple):
     newest state, or where no time is known."""
     is_over: bool
     began_before: bool = False
-    """Whether it began when a broker was fenced that had not asked for its shutdown: the broker had
-    stopped some time before."""
+    """Whether the outage began when a broker was fenced that had not asked for its shutdown: the
+    broker had stopped some time before."""
 
     @property
     def seconds(self) -> float | None:
@@ -129,7 +129,8 @@ class Evidence:
     activity: Activity
     decoded: tuple[DecodedBranches, ...] = ()
     truncated: dict[int, Figure] = field(default_factory=dict)
-    """The decoded records of some truncations, by the truncation's place in the list."""
+    """The decoded records of some truncations, by the index of the truncation's row in
+    `truncations`."""
     losses: tuple[LostRecordCount, ...] = ()
     """All losses; `lost` has the losses whose effect is known."""
     lost: tuple[Lost, ...] = ()
@@ -170,7 +171,7 @@ class Evidence:
 
 def bucketing(first: float | None, last: float | None) -> tuple[int, int]:
     """(start of bucket 0, width of a bucket), both in seconds, of at most MAX_BUCKETS + 1 buckets
-    from first to last."""
+    from first to last. (0, 1) where first or last is None."""
     if first is None or last is None:
         return 0, 1
     width = round_seconds((last - first) / MAX_BUCKETS)

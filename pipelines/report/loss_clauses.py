@@ -23,8 +23,9 @@ _OF_LOSSES = frozenset({LOG_DIVERGENCE.id, COMMITTED_DATA_AT_RISK.id})
 
 
 def happened_to_logs(facts: ReportFacts) -> Iterator[Clause]:
-    """What happened to the logs, the conflicts first. What check's verdict says of the newest
-    captures isn't repeated: of these the clauses only add times and the meaning of the records."""
+    """What happened to the logs, the conflicts first. Conflicts and losses that check's verdict
+    tells of aren't repeated: to these, the clauses only add the times and the meaning of the
+    records."""
     yield from _conflicts(facts)
     yield from _losses(facts)
     untold = [one for one in facts.losses if not _is_told(one, facts)]
@@ -54,7 +55,7 @@ def _conflicts(facts: ReportFacts) -> Iterator[Clause]:
 
 
 def _times(parting: Parting) -> Clause:
-    """When the records of a conflict were written that check's verdict tells of."""
+    """A clause that says when the first differing records of a conflict were written."""
     return Clause(
         Level.AT_RISK,
         f"the first records that differ (from offset {parting.offset} on, epoch "
@@ -164,7 +165,7 @@ def _place(loss: LostRecordCount) -> str:
 
 
 def _commitment(found: Sequence[LostRecordCount], facts: ReportFacts) -> Iterator[Clause]:
-    """How sure it is that no committed record was lost."""
+    """Clauses that say how sure it is that no committed record was lost."""
     unproven = max(loss.unproven for loss in found)
     if unproven:
         told = f"nothing here proves whether {unproven} of them were committed"

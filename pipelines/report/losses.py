@@ -18,7 +18,7 @@ MAX_LOSSES_TOLD = 3
 
 
 class When(Enum):
-    """Whether captures show the loss of the records."""
+    """What captures show about a loss of records."""
 
     GONE = "gone"
     """Captures show that the replica no longer has the records."""
@@ -37,13 +37,13 @@ class LostRecordCount:
     replicas: tuple[Replica, ...]
     when: When
     first: int
-    """The first offset of these records (inclusive)."""
+    """The first offset of the lost records (inclusive)."""
     records: int
     committed: int
     unproven: int
     superseded: int
     epochs: tuple[int, ...] = ()
-    """The epochs of the records, where the tables have them."""
+    """The epochs of the lost records; empty where no table has them."""
     end: int | None = None
     """The end of a run that is gone, exclusive; None for other records."""
     capture_group: str = ""
@@ -54,8 +54,8 @@ class LostRecordCount:
     effect: Effect | None = None
     """The effect of the loss; None where no query asked for it."""
     is_kept: bool = False
-    """Whether another replica never lost the committed ones of these records, so that only the
-    copies of `replicas` are lost; False where no query asked for it."""
+    """Whether another replica never lost the committed records among the lost ones, so that only
+    the copies of `replicas` are lost; False where no query asked for it."""
 
     @property
     def drawn_to(self) -> int:

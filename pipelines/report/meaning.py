@@ -18,8 +18,8 @@ _TOPICS = {"topic_created": "partition_created", "topic_deleted": "partition_del
 
 _OF_ITSELF = ("isr", "elr", "last_known_elr", "leader", "partition_epoch", "broker", "controller",
               "producer_ids")  # fmt: skip
-"""How the names of changes begin that Kafka makes by itself. What users asked for is more useful to
-name."""
+"""The beginnings of the names of changes that Kafka makes by itself. Changes that users asked for
+are named before them."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class LostChange:
     change: str
     count: int
     again: int = 0
-    """The number of these changes that a later record makes again, to an entity of the same name.
-    Lost records don't count."""
+    """The number of lost changes that a later record makes again, to an entity of the same name.
+    Later records that are lost, too, don't count."""
     with_topic: bool = False
     """Whether the changes are of partitions whose topic another lost record creates or deletes."""
 
@@ -131,8 +131,9 @@ def unknown_text(effect: Effect) -> str:
 
 
 def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, int, str]]:
-    """(entities, number, what was done to them): first what users asked for, and in that the
-    largest number first. Types beyond a limit become one phrase."""
+    """(entities, number, what was done to them): first the changes that users asked for, then the
+    changes that Kafka made by itself, each by descending number. Types beyond a limit become one
+    phrase."""
     changes = [*_merged(changes)]
     partitions = {one.change: count for one, count in changes if one.with_topic}
     found: list[tuple[str, int, str]] = []
@@ -156,8 +157,8 @@ def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, i
 
 
 def _merged(changes: Iterable[tuple[LostChange, int]]) -> Iterator[tuple[LostChange, int]]:
-    """Each type of change once. Only the creation and deletion of partitions are apart where their
-    topic was created or deleted too."""
+    """(change, number) for each type of change. The creations and deletions of partitions whose
+    topic was created or deleted, too, are counted apart."""
     counts: dict[LostChange, int] = {}
     for one, count in changes:
         with_topic = one.with_topic and one.change in _TOPICS_OF

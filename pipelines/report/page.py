@@ -33,7 +33,7 @@ class Report:
     """The content of a page."""
 
     lake: Lake | None
-    """None for a page that is made of directories without a lake."""
+    """The lake; None for a page that is made of directories without a lake."""
     version: str
     generated_at: datetime
     clusters: tuple[ClusterView, ...]
@@ -45,7 +45,8 @@ class Report:
     """The directories of which the page, or a lake for this page alone, is made; empty for a lake
     that stays."""
     way_to_a_lake: str = ""
-    """The command line that installs the packages which make a lake, for a page without a lake."""
+    """How to install the packages that make a lake, for a page without a lake: a command line, or a
+    clause that ends with one."""
 
     def command(self, *words: str) -> str:
         """A command of kraftlake on the lake; empty for a page without a lake."""
@@ -53,7 +54,7 @@ class Report:
 
 
 def render(report: Report) -> str:
-    """The page. Every codec can encode it as UTF-8."""
+    """The page as HTML. It has no surrogates, so it can be encoded as UTF-8."""
     style = packaged(__package__, _STATIC, "report.css")
     script = joined(packaged(__package__, _STATIC, name) for name in _SCRIPTS)
     clusters = report.clusters

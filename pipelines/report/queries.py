@@ -11,6 +11,7 @@ from collections.abc import Collection
 from pipelines.capture_rounds import rounds_sql
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.report.divergences import Replica
+from replica.doctor.check.formatted import WITHOUT_LOG
 
 MAX_PARTINGS = 500
 MAX_TRUNCATIONS = 100
@@ -49,16 +50,15 @@ REQUIRED = (
 )
 """The tables without which there is no page."""
 
-_NEVER_STARTED: Sql = "(SELECT capture_id FROM bronze.findings WHERE rule = 'never-started')"
-HAS_STARTED: Sql = f"c.capture_id NOT IN {_NEVER_STARTED}"
-"""Condition on a row c of bronze.captures: the captured log directory has a metadata log, and so no
-finding never-started."""
+_FOUND: Sql = "SELECT capture_id FROM bronze.findings WHERE rule"
+HAS_LOG: Sql = f"c.capture_id NOT IN ({_FOUND} IN ({DATA_FUSION.literals(WITHOUT_LOG)}))"
+"""Condition on a row c of bronze.captures: the captured log directory has a metadata log."""
 
 CLUSTERS = f"""\
 SELECT cluster_id, count(DISTINCT capture_group) AS groups, count(*) AS captures,
        min(captured_at) AS first_captured, max(captured_at) AS last_captured
 FROM bronze.captures AS c
-WHERE {HAS_STARTED}
+WHERE {HAS_LOG}
 GROUP BY cluster_id
 ORDER BY cluster_id"""
 
@@ -85,7 +85,7 @@ newest AS (
           PARTITION BY node_id, directory_id
           ORDER BY is_fragment, captured_at DESC, ingest_seq DESC) AS nth
         FROM bronze.captures AS c WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
-        AND {HAS_STARTED}) AS ranked
+        AND {HAS_LOG}) AS ranked
   WHERE nth = 1
 )"""
 
@@ -125,9 +125,9 @@ def never_started(cluster: str) -> Sql:
 SELECT c.node_id, c.directory_id, c.captured_at, c.source
 FROM bronze.captures AS c
 JOIN (SELECT max(ingest_seq) AS newest FROM bronze.captures AS c
-      WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND {HAS_STARTED}) AS r
+      WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND {HAS_LOG}) AS r
   ON c.ingest_seq = r.newest
-WHERE c.cluster_id = {DATA_FUSION.cluster(cluster)} AND c.capture_id IN {_NEVER_STARTED}
+WHERE c.cluster_id = {DATA_FUSION.cluster(cluster)} AND c.capture_id IN ({_FOUND} = 'never-started')
 ORDER BY c.node_id, c.directory_id"""
 
 
@@ -137,7 +137,7 @@ def captures(cluster: str) -> Sql:
 SELECT node_id, directory_id, captured_at, source, log_start_offset, log_end_offset,
        count(*) OVER () AS total
 FROM bronze.captures AS c
-WHERE {HAS_STARTED} AND cluster_id = {DATA_FUSION.cluster(cluster)}
+WHERE {HAS_LOG} AND cluster_id = {DATA_FUSION.cluster(cluster)}
 ORDER BY captured_at DESC, node_id
 LIMIT {MAX_CAPTURES}"""
 
@@ -194,8 +194,8 @@ ORDER BY relation"""
 
 
 def partings(cluster: str) -> Sql:
-    """The pairs of replicas whose logs differ, each offset once, from the newest group that shows
-    it."""
+    """At most MAX_PARTINGS pairs of replicas whose logs differ. Each pair and offset is there once,
+    from the newest group that shows the difference."""
     return f"""\
 WITH groups AS (
   SELECT capture_group, max(captured_at) AS captured_at
@@ -287,8 +287,8 @@ ORDER BY from_offset"""
 
 
 def truncations(cluster: str) -> Sql:
-    """The records that were in a log in one capture and not in a later one; committed records come
-    first."""
+    """At most MAX_TRUNCATIONS runs of records that were in a log in one capture and not in a later
+    one. The runs that lost the most committed records come first."""
     return f"""\
 SELECT node_id, directory_id, from_offset, to_offset, epochs, records,
        committed_lost, unproven_lost, superseded_lost, last_seen, seen_at,

@@ -41,9 +41,10 @@ class ReportFacts:
     members: int
     """The number of replicas in the newest capture group."""
     end_offset: int
-    """The largest log end offset of these replicas, exclusive."""
+    """The largest log end offset of the replicas in the newest capture group, exclusive."""
     relations: Mapping[str, int]
-    """The number of pairs of these replicas, by the relation of the two logs."""
+    """The number of pairs of replicas in the newest capture group, by the relation of the two
+    logs."""
     losses: tuple[LostRecordCount, ...]
     partings: tuple[Parting, ...]
     """The divergences that any capture shows."""
@@ -96,7 +97,8 @@ class ReportFacts:
 
     @property
     def is_put_back(self) -> bool:
-        """Whether the newest captures show such a disk, and its node was not only stopped."""
+        """Whether the newest captures show a disk that lacks records that its node had, and the
+        node was not only stopped."""
         return not _PUT_BACK.isdisjoint(self.told_now)
 
     @property

@@ -52,7 +52,7 @@ class Summary:
     refused: str = ""
     """A sentence about writes that were refused and are accepted again; "" where there are none."""
     refused_step: str = ""
-    """What to look at because of the refused writes; "" where nothing is to be done."""
+    """What to do about the refused writes; "" where nothing is to be done."""
 
 
 def summary(
@@ -63,8 +63,8 @@ def summary(
     history: ClusterHistory | None = None,
 ) -> Summary:
     """The sentences of a cluster. voters: node ids of the newest epoch that names voters. known:
-    None where it is unknown when partitions had no leader. history: None where the lake lacks it,
-    and for directories, whose page has a section of events."""
+    None where it is unknown when partitions had no leader. history: None where the lake lacks the
+    tables of the history, and for directories, whose page has a section of events."""
     found, refused = ((), ()) if known is None else (known.outages, known.refusals)
     if facts.has_two_histories:
         found, refused = (), ()  # they are those of one history, which may be the wrong one
@@ -115,7 +115,8 @@ def _outage(
     last: int,
     unasked: Collection[int | None],
 ) -> Outage:
-    """The outage from step `first` to step `last`, both inclusive. unasked: see _fenced_unasked."""
+    """The outage from step `first` to step `last`, both inclusive. unasked: the result of
+    _fenced_unasked."""
     worst = at_most(steps, counts[first : last + 1], first)
     is_over = last + 1 < len(counts)
     until = steps.times[last + 1] if is_over else None
@@ -200,7 +201,8 @@ def _when_led(evidence: Evidence, facts: ReportFacts) -> Iterator[str]:
 
 
 def _without_leader(evidence: Evidence) -> int | None:
-    """The number of partitions without leader in the newest state; None where it isn't known."""
+    """The number of partitions without leader in the newest state; None where there are none, or
+    where the number isn't known."""
     rows = () if evidence.exposure is None else evidence.exposure.rows
     return next((row["leaderless"] or None for row in rows if row["kind"] == NOTHING), None)
 
@@ -208,9 +210,9 @@ def _without_leader(evidence: Evidence) -> int | None:
 def _of_partitions(
     known: KnownOutages | None, facts: ReportFacts, now: int | None, *, is_all: bool
 ) -> Iterator[str]:
-    """Sentences about the partitions that had no leader. now: how many have none in the newest
-    state; None where that isn't known. is_all: whether nothing is missing from the captures, so
-    that "never" may be said."""
+    """Sentences about the partitions that had no leader. now: the number of partitions without
+    leader in the newest state; None where that number isn't known. is_all: whether nothing is
+    missing from the captures, so that "never" may be said."""
     if facts.has_two_histories:
         yield (
             "There are two histories. Which partitions have no leader depends on which one is "
@@ -278,8 +280,8 @@ def _of_records(facts: ReportFacts, *, is_all: bool) -> Iterator[str]:
 
 
 def _most(facts: ReportFacts, name: str) -> int:
-    """The most records of a kind that one loss took from the cluster. Losses of a single copy don't
-    count."""
+    """The most records of a kind that one loss took from the cluster. name: a count of
+    LostRecordCount. Committed records that other nodes keep don't count."""
     taken = (loss for loss in facts.losses if name != "committed" or not loss.is_kept)
     return max((int(getattr(loss, name)) for loss in taken), default=0)
 
@@ -349,7 +351,8 @@ def _if_gone(row: Row, now: Row | None) -> str:
 
 
 def _hidden(facts: ReportFacts, evidence: Evidence, voters: frozenset[int]) -> Iterator[str]:
-    """What may hold more than the captures show, such as a voter that nobody captured."""
+    """Sentences about what the captures don't show, such as the log of a voter that nobody
+    captured."""
     missing = sorted(voters - {row["node_id"] for row in evidence.replicas.rows})
     if facts.judged is not None and facts.judged.not_judged:
         steps = facts.judged.next_steps

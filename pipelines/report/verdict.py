@@ -33,7 +33,7 @@ class ReportVerdict:
     @property
     def leading(self) -> Clause | None:
         """The clause with which the text begins: the worst one, if it is worse than check's
-        verdict; otherwise None. A loss that is over, for example, only earlier captures show."""
+        verdict; otherwise None. For example, only earlier captures show a loss that is over."""
         worst = min(self.clauses, key=lambda one: one.level.rank, default=None)
         if worst is None or self.judged is None:
             return worst
@@ -64,7 +64,8 @@ class ReportVerdict:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """The other facts of check's verdict. The last ones are only counted."""
+        """The statements of check's verdict besides `headline` and `read_first`. Facts that weigh
+        little are only counted."""
         return tuple(self._beside())
 
     def _beside(self) -> Iterator[str]:
@@ -79,7 +80,7 @@ class ReportVerdict:
 
     @property
     def of_logs(self) -> str:
-        """The other clauses as one text; "" if there are none."""
+        """The clauses besides `leading` as one text; "" if there are none."""
         leading = self.leading
         return _in_one([one for one in self.clauses if one is not leading])
 
@@ -97,5 +98,5 @@ def _in_one(clauses: Iterable[Clause]) -> str:
 
 
 def verdict(facts: ReportFacts) -> ReportVerdict:
-    """The verdict."""
+    """The report's verdict on a cluster."""
     return ReportVerdict(clauses_of(facts), facts.judged)

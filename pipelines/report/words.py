@@ -57,7 +57,7 @@ def duration_text(seconds: float) -> str:
 
 
 def bytes_text(size: int | None) -> str:
-    """A size in B, KiB, MiB or GiB."""
+    """A size in bytes as text in B, KiB, MiB or GiB; "" for None."""
     if size is None:
         return ""
     amount = float(size)

@@ -26,7 +26,7 @@ class StageRun:
     rows: int
     """The number of rows in the data files that the units wrote."""
     files: int
-    """The number of these data files."""
+    """The number of data files that the units wrote."""
     seconds: float
     """The wall-clock time of the stage."""
 

@@ -4,8 +4,8 @@ The units of a stage are divided among tasks: a heavy unit has a task of its own
 share a task. A DataFrame has a row, and a partition, for each task. The row has only the units of
 this task, so that the data for executors grows with the number of units, not with units times
 tasks. Each task makes its units by the function that mapInArrow carries to it, and gives a row for
-each. So a stage is one Spark job, and only DataFrames are used: the runner works by Spark Connect,
-too.
+each unit. So a stage is one Spark job, and only DataFrames are used: the runner works by Spark
+Connect, too.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class SparkRunner(Runner):
         return given
 
     def _results(self, found: pa.Table, count: int) -> list[Attempted]:
-        """The result or error of each unit; a group without rows gives nothing."""
+        """The result of each unit; the result None for a group without rows. Where a unit failed,
+        only its error."""
         known: dict[int, Attempted] = {}
         for attempted in found["attempted"].to_pylist():
             one: Attempted = pickle.loads(attempted)  # noqa: S301 - from our own tasks
@@ -154,7 +155,7 @@ class SparkRunner(Runner):
 def _work(
     batches: Iterator[pa.RecordBatch], *, function: Callable[[Any], Any]
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in a task: does the units of the packs that it gets."""
+    """Runs in a task: gives the result or error of each unit in the packs that the task gets."""
     for number, unit in _units(batches):
         yield _told(number, pickle.dumps(attempt(function, number, unit)))
 
@@ -175,7 +176,8 @@ def _spread(
     function: Callable[[Any], Iterator[pa.RecordBatch]],
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in a task: the rows of the units of the packs that it gets."""
+    """Runs in a task: gives the rows of the units in the packs that the task gets, or a row with a
+    unit's error."""
     for number, unit in _units(batches):
         tried = attempt(partial(_listed, function=function), number, unit)
         if tried.error is None:

@@ -166,8 +166,9 @@ def group_findings(
     known: Mapping[str, Row] = MappingProxyType({}),
 ) -> list[Row]:
     """A row of silver.capture_groups for each capture group. captures: the cluster's rows of
-    bronze.captures. known: such rows by capture_group. They are reused, because the row of a group
-    depends only on the files of its captures, and the group's id is a hash of these."""
+    bronze.captures. known: rows of silver.capture_groups from an earlier build, by capture_group.
+    They are reused: the row of a group depends only on the files of its captures, and the group's
+    id is a hash of these files."""
     return [
         {
             "cluster_id": cluster_id,

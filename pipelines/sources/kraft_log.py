@@ -29,8 +29,8 @@ snapshot's records from 0, delimiters included.
 
 Rows of both say whose they are: cluster_id, node_id and directory_id of meta.properties, which are
 NULL where there is none, and `directory`, the metadata directory as an absolute path or URI. The
-metadata of the column `payload` has the item `redaction`: frames with the same one show equal
-secrets as equal fingerprints.
+metadata of the column `payload` has the item `redaction`: DataFrames in which this item is equal
+show equal secrets as equal fingerprints.
 """
 
 from __future__ import annotations

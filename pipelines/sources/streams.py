@@ -51,8 +51,8 @@ _UNREAD = (0, 0, -1, 0, 0)
 
 
 class RangeReader(Protocol):
-    """The part of a table's reader that a stream uses: the files, and the rows of a range of one
-    file."""
+    """The part of a source's batch reader that a stream uses: the files, and the rows of a range of
+    one file."""
 
     def source_files(self) -> list[SourceFile]: ...
 

@@ -21,8 +21,8 @@ _OTHER_WORK = ("ScriptTransformation", "Call", "UnresolvedExecuteImmediate", "In
 
 
 def parallelism(spark: SparkSession) -> int:
-    """The number of tasks that the session runs at the same time. By Spark Connect a Spark job
-    finds it."""
+    """The number of tasks that the session runs at the same time. With Spark Connect, a Spark job
+    finds this number."""
     if not is_connect(spark):
         return int(spark.sparkContext.defaultParallelism)
     parts = spark.range(1 << 16).selectExpr("spark_partition_id() AS part").distinct()

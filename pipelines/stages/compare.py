@@ -17,7 +17,7 @@ from pipelines.tables import gold
 from pipelines.tables.contract import Contract
 
 _ROWS_COMPARED = 300_000
-"""The most new rows that are compared with a table's rows together, about."""
+"""About how many new rows one unit compares with the table's rows."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Changed:
     low: int
     high: int
     files: tuple[str, ...]
-    """New files with these rows."""
+    """New files that have the new rows."""
     records: int
 
 

@@ -51,7 +51,8 @@ class Grown:
 
 @dataclass(frozen=True)
 class _GrownTables(StoredTables):
-    """The cluster in the lake. It keeps the contents of snapshots, because they are read twice."""
+    """The cluster's tables in the lake. The object keeps the contents of snapshots, because they
+    are read twice."""
 
     contents: dict[str, pa.Table] = field(default_factory=dict)
 
@@ -171,7 +172,8 @@ def _compared_before(
 
 
 def _earlier_exposure(pins: Pins, cluster_id: str) -> EarlierExposure | None:
-    """What the build before found about the newest state; None where it knew no state."""
+    """The exposures that the build before found for the state that was then the newest; None where
+    that build knew no state."""
     mine = [cluster_id]
     known = newest_range(pins.rows(gold.STATE_RANGES, mine).to_pylist())
     if known is None:

@@ -60,7 +60,7 @@ FEW = tuple(
 )
 _NOTHING = Replaced(())
 _STEPS_OF_A_RANGE = 1_000_000
-"""The steps of the history that are read in one unit, about: some ten seconds of work."""
+"""About how many steps of the history are read in one unit: some ten seconds of work."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Offsets:
     low: int
     high: int
     records: int
-    """The number of records of these batches, about."""
+    """The approximate number of records of these batches."""
 
 
 def judge_offsets(unit: Offsets, pins: Pins) -> UnitResult:
@@ -113,7 +113,7 @@ class Agreeing:
     records: int
     replaced: Replaced
     rounds: frozenset[int] = frozenset()
-    """The numbers of the ingest rounds whose members are wanted."""
+    """The numbers of the ingest rounds that the build judges."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,8 @@ class LastTables:
     """The new files of gold.metadata_history."""
     replaced: Replaced
     past: Past | None = None
-    """Since when its exposures and reassignments have lasted; None while that isn't known."""
+    """Since when the exposures and reassignments of the cluster's newest state have lasted; None
+    while that isn't known."""
     beside: BesideCluster = NOTHING_BESIDE
     """What other directories of the newest captures' round show of the cluster's voters."""
 
@@ -301,7 +302,7 @@ def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
 
 
 def _versions(unit: LastTables | LookingBack, pins: Pins) -> Dataset:
-    """The rows of gold.metadata_history."""
+    """The rows of gold.metadata_history in the unit's new files."""
     return data_set(pins.lake.path_of(gold.METADATA_HISTORY), unit.history)
 
 

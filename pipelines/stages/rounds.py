@@ -22,7 +22,8 @@ from pipelines.stages.output import UnitResult
 from pipelines.stages.pins import Pins
 from pipelines.tables import bronze
 from pipelines.tables.keys import REPLICA_KEYS, replica_of
-from replica.doctor.check.catalogue.groups import NEVER_STARTED
+from replica.doctor.check.catalogue.groups import METADATA_LOG_NOT_GIVEN
+from replica.doctor.check.formatted import WITHOUT_LOG
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.formatted import FormattedDirectory
@@ -31,10 +32,11 @@ _OF_CAPTURES = (*REPLICA_KEYS, "capture_id", "ingest_seq", "source")
 
 
 def directories_of(pins: Pins, numbers: Collection[int]) -> dict[int, RoundDirectories]:
-    """The directories of each of these rounds, by the round's number. The name of meta.properties
-    is only looked up in rounds with a directory that was formatted and never started."""
-    never = f"rule = {DATA_FUSION.literal(NEVER_STARTED.id)}"
-    formatted = {*pins.columns(bronze.FINDINGS, ["capture_id"], never)["capture_id"].to_pylist()}
+    """The directories of each round in `numbers`, by the round's number. The name of
+    meta.properties is only looked up in rounds with a directory without a metadata log."""
+    without_log = f"rule IN ({DATA_FUSION.literals(WITHOUT_LOG)})"
+    found = pins.columns(bronze.FINDINGS, ["capture_id", "rule"], without_log).to_pylist()
+    formatted = {row["capture_id"]: row["rule"] for row in found}
     rows = _captures(pins, _OF_CAPTURES, numbers)
     mixed = {row["ingest_seq"] for row in rows if row["capture_id"] in formatted}
     files = _captures(pins, ("capture_id", "ingest_seq", "files"), mixed)
@@ -47,14 +49,18 @@ def directories_of(pins: Pins, numbers: Collection[int]) -> dict[int, RoundDirec
                 for row in together
                 if row["capture_id"] not in formatted
             ),
-            tuple(_formatted(row) for row in together if row["capture_id"] in formatted),
+            tuple(
+                _formatted(row, formatted[row["capture_id"]])
+                for row in together
+                if row["capture_id"] in formatted
+            ),
         )
         for number, together in grouped(rows, itemgetter("ingest_seq")).items()
     }
 
 
 def _captures(pins: Pins, names: Sequence[str], numbers: Collection[int]) -> list[Row]:
-    """The captures of these rounds."""
+    """The captures of the rounds with these numbers. names: the columns to read."""
     where = f"ingest_seq IN ({DATA_FUSION.literals(sorted(numbers))})" if numbers else "false"
     found: list[Row] = pins.columns(bronze.CAPTURES, names, where).to_pylist()
     return found
@@ -63,9 +69,12 @@ def _captures(pins: Pins, names: Sequence[str], numbers: Collection[int]) -> lis
 _place = itemgetter("capture_id", "ingest_seq")
 
 
-def _formatted(row: Row) -> FormattedMember:
+def _formatted(row: Row, rule: str) -> FormattedMember:
     shown = DirectoryPath(METADATA_FOLDER, row["source"]).shown_node
-    return FormattedMember(row["capture_id"], FormattedDirectory(shown, replica_of(row)))
+    directory = FormattedDirectory(
+        shown, replica_of(row), has_partitions=rule == METADATA_LOG_NOT_GIVEN.id
+    )
+    return FormattedMember(row["capture_id"], directory)
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,8 @@ def first_entries(unit: Members, pins: Pins) -> UnitResult:
 
 
 def holding(pins: Pins, clusters: Sequence[str], offsets: Sequence[int]) -> list[Row]:
-    """The batches of the clusters that hold one of the offsets."""
+    """The batches of the clusters that hold one of the offsets, each with `holds`: the offsets in
+    the batch."""
     places = (f"base_offset <= {one:d} AND last_offset >= {one:d}" for one in offsets)
     where = " OR ".join(f"({place})" for place in places) or "false"
     names = (*REPLICA_KEYS, *ENTRY_COLUMNS)

@@ -42,7 +42,7 @@ class DerivedClusters:
     """The result of a unit, besides the files that it wrote."""
 
     members: tuple[RoundMember, ...]
-    """The captures of these clusters in the ingest rounds that the build judges."""
+    """The captures of the unit's clusters in the ingest rounds that the build judges."""
     evidence: tuple[NewestEvidence, ...]
     """The evidence of the newest captures, for each cluster of which a whole capture is known."""
 
@@ -53,12 +53,12 @@ class Clusters:
 
     clusters: tuple[str, ...]
     records: int
-    """The number of records of these clusters, about."""
+    """The approximate number of records of these clusters."""
     replaced: Replaced
     rounds: frozenset[int] = frozenset()
-    """The numbers of the ingest rounds whose members are wanted."""
+    """The numbers of the ingest rounds that the build judges."""
     beside: Mapping[str, BesideCluster] = field(default_factory=dict)
-    """By cluster: what other directories of the newest captures' round show of its voters."""
+    """By cluster id: what other directories show of the cluster's voters (see Silver.beside)."""
 
 
 def derive(unit: Clusters, pins: Pins) -> UnitResult:

@@ -41,8 +41,9 @@ _FILES = (
 CAPTURES = Contract(
     name="bronze.captures",
     description="The captures: one row for each look at the directory of a replica. A log "
-    "directory that was formatted and never started is one too: it has the finding never-started "
-    "in bronze.findings, and no table is derived from it but gold.findings and gold.verdicts.",
+    "directory without a metadata log is one too: it has the finding never-started or "
+    "metadata-log-not-given in bronze.findings, and no table is derived from it but gold.findings "
+    "and gold.verdicts.",
     columns=(
         *columns("""
             capture_id string: id of the capture: a hash of the replica and the sealed hashes of its

@@ -93,7 +93,7 @@ class Replicas:
 
     def avoids_any(self, now_ms: int) -> bool:
         """Whether any replica is avoided. The leader must then not be asked for a choice, because
-        the leader might choose that replica."""
+        the leader might choose an avoided replica."""
         return any(self._is_avoided(node_id, now_ms) for node_id in self._avoided)
 
     def failed(self, node_id: int, now_ms: int) -> None:
@@ -104,8 +104,9 @@ class Replicas:
         self._avoided[node_id] = now_ms + self._lease_ms
 
     def not_there_yet(self, node_id: int, now_ms: int) -> None:
-        """Note that a replica lags. Most replicas catch up soon, so the replica is avoided only
-        after PATIENCE such answers."""
+        """Note that a replica answered that its log hasn't reached the position. Most replicas
+        catch up soon, so the replica is avoided only after PATIENCE successive answers of this
+        kind."""
         self._patience -= 1
         if self._patience <= 0:
             self._patience = PATIENCE

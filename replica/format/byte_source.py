@@ -94,7 +94,7 @@ class OpenFile:
         return part
 
     def read(self, position: int, size: int) -> memoryview:
-        """A copy of the bytes."""
+        """A copy of `size` bytes from `position` on. Raises ShrankError if fewer are there."""
         target = memoryview(bytearray(size))
         if self.read_into(target, position) < size:
             raise ShrankError
@@ -144,7 +144,7 @@ class _Handle:
             self.give_back()
 
     def take(self) -> int | None:
-        """The descriptor; None if the name now belongs to another file or to none. Raises
+        """The descriptor; None if the file's name now belongs to another file or to none. Raises
         OSError."""
         if self._number is None:
             self._reopen()

@@ -67,7 +67,8 @@ class CaptureInfo:
 
 
 def decode(data: bytes) -> CaptureInfo:
-    """The content. Raises DataError with the byte, which is 0 if a field is missing or wrong."""
+    """The content of the bytes of a capture.json. Raises DataError with the byte, which is 0 if a
+    field is missing or wrong."""
     try:
         fields = json.loads(text_of(data))
     except (ValueError, RecursionError) as error:
@@ -103,7 +104,7 @@ def _files(listed: object) -> Iterator[CapturedFile]:
 
 
 def encode(info: CaptureInfo) -> bytes:
-    """The file's bytes."""
+    """The bytes of a capture.json."""
     fields: dict[str, object] = {
         "version": _VERSION,
         "captured_at": written_time(info.captured_at),

@@ -117,7 +117,7 @@ class UnknownControl:
     type_code: int
     """The type in the record's key."""
     version: int
-    """The version in the record's key."""
+    """The version in the record's value; -1 for an unknown type."""
     value: bytes | str
     """The record's bytes, or the text that replaces redacted bytes."""
 

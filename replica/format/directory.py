@@ -32,7 +32,7 @@ from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.keys import ReplicaId
 
 MAX_READS = 3
-"""The most readings of a changing directory, before the damage changed-while-read."""
+"""How often a changing directory is read before the damage changed-while-read is reported."""
 
 _T = TypeVar("_T")
 
@@ -103,7 +103,7 @@ class SnapshotFile:
 
     @property
     def is_usable(self) -> bool:
-        """Whether a replica could start from it: it is whole, and its name has no suffix."""
+        """Whether a replica could start from the snapshot: it's whole, its name has no suffix."""
         return self.is_whole and self.state is SnapshotState.COMPLETE
 
 

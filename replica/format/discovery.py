@@ -66,8 +66,11 @@ class DirectoryPath:
     """Whether files of the node, or ends of files, may be missing, because the directory comes from
     an incomplete archive or capture."""
     is_formatted: bool = False
-    """Whether the folder doesn't exist, because the log directory was formatted and its node never
-    started with it (replica.format.formatted)."""
+    """Whether the folder doesn't exist, because the log directory has no metadata log
+    (replica.format.formatted)."""
+    has_partitions: bool = False
+    """Whether the log directory has no metadata log and holds partitions: its broker keeps the
+    metadata log in another of its log directories."""
 
     def shown_file(self, relative: str) -> str:
         """The user's name of a file, from its path relative to the node's log directory."""
@@ -202,7 +205,8 @@ class _Search:
                 pending.extend(self._folders(folder, label))
 
     def _folders(self, path: str, shown: str) -> list[tuple[str, str]]:
-        """(path, path as the user would write it) of the folders in a folder, in reverse order."""
+        """(path, path as the user would write it) of the folders in a folder, in reverse order. A
+        recorder's archive beside a metadata log is left out."""
         try:
             with os.scandir(path) as entries:
                 names = [entry.name for entry in entries if _is_folder(entry)]
@@ -238,7 +242,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _identity(path: str) -> tuple[int, int] | str:
-    """The identity of a folder, equal for all its paths; the path itself if it doesn't exist."""
+    """The identity of a folder, equal for all its paths; the path itself if it can't be looked
+    up."""
     try:
         status = os.stat(path)
     except OSError:
@@ -262,8 +267,8 @@ def _is_archive(path: str) -> bool:
 
 
 def kind_of_file(path: str) -> FileName:
-    """The kind of a file by its name. A file of another name is a segment if it starts with a whole
-    batch."""
+    """The kind of a file by its name. A file with an unknown name is taken for a segment if the
+    name ends with .log or .checkpoint, or if the file starts with a whole batch."""
     by_name = classify(os.path.basename(path))
     if by_name.kind is not FileKind.OTHER:
         return by_name

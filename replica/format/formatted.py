@@ -30,14 +30,14 @@ class FormattedDirectory:
     is_alone: bool = False
     """Whether the path that the user named holds nothing else."""
     has_partitions: bool = False
-    """Whether it holds partitions: its broker has started, with the metadata log in another of its
-    log directories."""
+    """Whether the directory holds partitions: its broker has started, with the metadata log in
+    another log directory."""
 
     def as_directory(self) -> DirectoryPath:
-        """The path of the metadata log that the node has not made yet. The caller has made sure
-        that `shown` is the directory's own path."""
+        """The path of the metadata log that the log directory doesn't have. The caller has made
+        sure that `shown` is the directory's own path."""
         below = os.path.join(self.shown, METADATA_FOLDER)
-        return DirectoryPath(below, below, is_formatted=True)
+        return DirectoryPath(below, below, is_formatted=True, has_partitions=self.has_partitions)
 
     @property
     def meta_properties(self) -> str:
@@ -89,7 +89,8 @@ def log_folders_below(path: str) -> Iterator[tuple[str, bool]]:
 
 
 def replica_in(folder: str) -> ReplicaId | None:
-    """The replica that a log directory's meta.properties names; None if it can't be read."""
+    """The replica that a log directory's meta.properties names; None if the file names none, or
+    can't be read."""
     path = os.path.join(folder, meta_properties.FILE_NAME)
     try:
         return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica

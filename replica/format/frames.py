@@ -29,7 +29,7 @@ class Frame(NamedTuple):
     """A whole batch in a file."""
 
     position: int
-    """The byte of the source at which the frame begins."""
+    """The byte of the file at which the frame begins."""
     size: int
     """The size of the frame in bytes."""
     base_offset: int
@@ -62,7 +62,8 @@ def frames(
 
     start: the byte of the file at which `data` begins.
     expected_offset: the base offset of the first batch; None for any that isn't negative.
-    epoch: the lowest epoch of the first batch.
+    epoch: the lowest leader epoch that the first batch may have.
+    check_crc: whether the CRCs are checked.
     holes: whether offsets may be missing between batches and epochs may fall, as in compacted logs
         of other topics.
 

@@ -136,7 +136,8 @@ class Resuming:
 
     known: KnownFile
     around: tuple[BatchPlace, ...] | None
-    """The value of the same name in resume_segment; None for a snapshot."""
+    """The known batches around the end offsets of snapshots (see resume_segment); None for a
+    snapshot."""
     stretches: tuple[Stretch, ...]
     """All bytes that are read. Some are named twice."""
 

@@ -29,7 +29,7 @@ class LogDirState(StrEnum):
     READY = "ready"
     """A folder with a meta.properties that can be decoded."""
     MISSING = "missing"
-    """Its path doesn't exist."""
+    """The directory's path doesn't exist."""
     UNFORMATTED = "unformatted"
     """A folder without meta.properties."""
     UNUSABLE = "unusable"
@@ -48,7 +48,7 @@ class LogDir:
     """The path at which the directory was read."""
     state: LogDirState
     meta: MetaProperties | None = None
-    """Its meta.properties; None if the state is not READY."""
+    """The directory's meta.properties; None if the state is not READY."""
     reason: str = ""
     """Why the directory is unusable; "" if the state is not UNUSABLE."""
     has_metadata_log: bool = False

@@ -40,7 +40,7 @@ class QuorumState:
     voted_id: int
     """The node id of the candidate that got the vote; NO_NODE (-1) for no vote."""
     voted_directory_id: str
-    """The directory id of this candidate; ZERO_UUID for none."""
+    """The directory id of the candidate that got the vote; ZERO_UUID for none."""
     current_voters: tuple[int, ...]
     """The node ids of the voters. Only version 0 has them."""
     fields: tuple[tuple[str, Any], ...]

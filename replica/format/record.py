@@ -63,9 +63,9 @@ def records_of(
 
     inflation: the limit that all batches of a file share.
 
-    Raises DataError after the records before the error, also beyond MAX_RECORDS_BYTES or
-    MAX_BATCH_ELEMENTS. The error's position counts from the start of the batch; in a compressed
-    batch, from the start of the decompressed records.
+    Yields the records before an error, then raises DataError; also if the batch exceeds
+    MAX_RECORDS_BYTES or MAX_BATCH_ELEMENTS. The error's position counts from the start of the
+    batch; in a compressed batch, from the start of the decompressed records.
     """
     size = header.size_bytes - HEADER.size
     if size > MAX_RECORDS_BYTES:
@@ -119,7 +119,7 @@ def _decode_record(
     header: BatchHeader, body: Buffer, position: int, last_delta: int, elements: int
 ) -> tuple[Record, int]:
     """(the record, the position after it). elements: the number of records and headers of the batch
-    before it."""
+    before this record. Raises DataError, with a position in `body`, if it can't be decoded."""
     _require_elements(elements, 1, position)
     size, start = read_varint(body, position, "record length")
     if size < 0:

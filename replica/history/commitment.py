@@ -173,7 +173,7 @@ def classify(logs: Sequence[ReplicaLog]) -> Commitment:
 
 
 def classify_compared(group: GroupComparison) -> Commitment:
-    """`classify` for a group whose pairs are already compared."""
+    """The result of `classify` for a group whose pairs are already compared."""
     proofs: list[Proof] = []
     proven_ends: dict[ReplicaKey, int] = {}
     snapshots = {snapshot for log in group.logs for snapshot in log.snapshots}
@@ -288,8 +288,9 @@ def _proves(group: GroupComparison, holders: Sequence[ReplicaLog], offset: int, 
 
 def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> Proof | None:
     """The proof by a valid snapshot of the group: the newest one that has an entry of its last
-    epoch in common with `log`. None if no snapshot has one. One leader wrote the whole epoch in
-    order, so below the snapshot's end `log` and the snapshot have the same entries of it."""
+    epoch in common with `log`. None without such a snapshot. One leader wrote the whole epoch in
+    order, so `log` and the snapshot have the same entries of this epoch below the snapshot's
+    end."""
     for snapshot in newest_first:
         place = bisect_right(log.batches, snapshot.offset - 1, key=attrgetter("base_offset"))
         while place and log.batches[place - 1].epoch > snapshot.epoch:

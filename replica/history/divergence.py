@@ -91,24 +91,27 @@ class Divergence:
 
     relation: Relation
     divergence_offset: int | None = None
-    """The first offset at which the logs differ."""
+    """The first offset at which the logs differ; None unless they diverged or conflict."""
     epoch_a: int | None = None
-    """The epoch at this offset in log a."""
+    """The epoch at divergence_offset in log a; None without a divergence_offset."""
     epoch_b: int | None = None
-    """The epoch at this offset in log b."""
+    """The epoch at divergence_offset in log b; None without a divergence_offset."""
     truncating: ReplicaKey | None = None
     """The replica that would lose an election between the two. None for a conflict, which Raft
     can't resolve, and if both are equally new. A replica is as new as its log or its newest
     snapshot, whichever is newer."""
     truncation_offset: int | None = None
-    """The log end (exclusive) of the truncating replica after the truncation."""
+    """The log end (exclusive) of the truncating replica after the truncation; None if `truncating`
+    is None."""
     fetch_rounds: int | None = None
-    """The number of answers with a diverging epoch until the log is truncated to this end."""
+    """The number of answers with a diverging epoch until the log ends at truncation_offset; None if
+    `truncating` is None."""
     draft_fetch_rounds: int | None = None
-    """The number of answers OUT_OF_RANGE until the logs agree, in KIP-595's draft."""
+    """The number of answers OUT_OF_RANGE until the logs agree, in KIP-595's draft; None if
+    `truncating` is None."""
     records_lost: int | None = None
     """The number of offsets that the truncating replica holds from the divergence to its log end.
-    The other replica holds none of these entries."""
+    The other replica holds none of these entries. None if `truncating` is None."""
     conflict_offset: int | None = None
     snapshot_id: OffsetAndEpoch | None = None
     """The snapshot that the winner would send instead of a diverging epoch (see FetchOutcome); None
@@ -147,7 +150,8 @@ def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
 
 
 def _conflict(a: ReplicaLog, b: ReplicaLog, compared: Comparison) -> int | None:
-    """The conflict of two logs that differ at a common offset; see Comparison.conflict_offset."""
+    """The conflict_offset (see Comparison) of two logs that differ at a common offset; None if they
+    don't conflict."""
     conflict = _epoch_twice(a, b, compared)
     if conflict is None and (
         _was_cut_by_itself(a, b, compared) or _was_cut_by_itself(b, a, compared)
@@ -176,9 +180,10 @@ def _was_cut_by_itself(old: ReplicaLog, new: ReplicaLog, compared: Comparison) -
 
 
 def _epoch_twice(a: ReplicaLog, b: ReplicaLog, compared: Comparison) -> int | None:
-    """The conflict of two logs that diverged: the one that their common offsets show, else the
-    first offset up to which both hold entries of one epoch behind the place where they diverged.
-    One leader writes an epoch, so logs with an entry of it agree from its first entry on."""
+    """The conflict_offset of two logs that diverged: the one that their common offsets show. Else
+    the lowest offset by which both logs have begun the same epoch behind the divergence; None if
+    they hold no such epoch. One leader writes an epoch, so logs with an entry of it agree from its
+    first entry on."""
     parted = compared.divergence_offset
     if compared.conflict_offset is not None or parted is None:
         return compared.conflict_offset
@@ -187,7 +192,7 @@ def _epoch_twice(a: ReplicaLog, b: ReplicaLog, compared: Comparison) -> int | No
 
 
 def _epochs_from(log: ReplicaLog, offset: int) -> dict[int, int]:
-    """For each epoch of the entries from the offset on, the first of these offsets."""
+    """For each epoch of the entries from `offset` on: the first offset with this epoch."""
     place = bisect_left(log.batches, offset, key=lambda batch: batch.last_offset)
     found: dict[int, int] = {}
     for batch in islice(log.batches, place, None):

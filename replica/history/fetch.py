@@ -86,8 +86,10 @@ def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> ErrorCode
 def validate_position(
     log: LogView, fetch_offset: int, fetched_epoch: int
 ) -> ValidPosition | Diverging | SnapshotNeeded:
-    """Decide a replica's fetch by the steps (a) to (e) below. The caller has checked the request's
-    leader epoch."""
+    """Decide a replica's fetch. An empty follower, and one that can't be compared with this log
+    because of a snapshot, needs the newest snapshot. A follower whose last record isn't in this log
+    gets Diverging. The position of any other follower is valid. The caller has checked the
+    request's leader epoch."""
     latest = log.latest_snapshot
     # (a) A snapshot is faster for an empty follower. The bootstrap snapshot has no records.
     if fetch_offset == 0 and latest is not None and latest != BOOTSTRAP_SNAPSHOT:
@@ -125,7 +127,7 @@ def _below_snapshot(
 
 @dataclass(frozen=True, slots=True)
 class DraftOutOfRange:
-    """The draft's answer OUT_OF_RANGE: the follower has to truncate its log to
+    """The answer OUT_OF_RANGE of KIP-595's draft: the follower has to truncate its log to
     next_fetch_offset."""
 
     next_fetch_offset: int
@@ -141,7 +143,7 @@ def draft_validate_position(
     offset of FetchEpoch in this log.
 
     fetch_offset: the end (exclusive) of the follower's log.
-    fetch_epoch: the epoch of its last record.
+    fetch_epoch: the epoch of the follower's last record.
 
     The draft has no snapshots: a follower with an epoch below the first epoch has to go back to the
     log start.

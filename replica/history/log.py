@@ -73,8 +73,8 @@ class ReplicaLog:
     """The epochs in which this replica's node led, by the LeaderChange records of this log."""
     unsynced_from: int | None = None
     """The offset (inclusive) from which on entries may never have been synced to the disk: the
-    offset of the first run of zeros between batches, as a power cut leaves it. The replica may not
-    have acknowledged these entries, even if they can be read. None if there is no such run."""
+    offset of the first run of zeros between batches, as a power cut leaves it. Perhaps the replica
+    never acknowledged these entries, although they can be read. None if there is no such run."""
     quorum_leader: int = NO_NODE
     """The node id of the leader in quorum-state; NO_NODE where it names none, or can't be read."""
     quorum_vote: int = NO_NODE

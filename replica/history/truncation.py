@@ -69,11 +69,11 @@ class FetchOutcome:
     """The end (exclusive) of the follower's log when it gets records again. A log removes the whole
     batch that holds this offset."""
     rounds: int
-    """The number of fetches that are answered with a diverging epoch (or with the draft's
+    """The number of fetches that are answered with a diverging epoch (in KIP-595's draft, with
     OUT_OF_RANGE); 0 if the first fetch gets records."""
     snapshot_id: OffsetAndEpoch | None = None
-    """The snapshot that this leader would send instead of records; None if it would send none. If
-    there is a snapshot, the other numbers are computed without snapshots."""
+    """The snapshot that the leader would send instead of records; None if it would send none. If
+    there is a snapshot, truncation_offset and rounds are computed as if there were none."""
 
 
 def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:

@@ -65,8 +65,8 @@ class BegunSnapshot:
     records: Callable[[], Sequence[bytes]]
 
     def write(self) -> SnapshotFacts:
-        """Durable: write, check and rename the file. It uses nothing that the host changes, so any
-        thread or a forked copy of this process may call it."""
+        """Durable: write, check and rename the file. This method uses nothing that the host
+        changes, so any thread or a forked copy of this process may call it."""
         self.writer.append(self.records())
         return self.writer.complete()
 
@@ -195,7 +195,7 @@ class Host:
         self, begun: BegunSnapshot, facts: SnapshotFacts, now_ms: int
     ) -> list[Effects]:
         """Report to the core a snapshot that `begun.write` has written. If the leader has sent a
-        newer one meanwhile, the log begins above this one's end: then remove this one instead."""
+        newer snapshot meanwhile, and the log begins above this one's end, remove this one."""
         begun.writer.close()
         self.log.snapshots.add(facts)
         if begun.snapshot_id.offset < self.raft.log.log_start:

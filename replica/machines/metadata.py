@@ -100,8 +100,8 @@ class MetadataMachine(StateMachine):
         return controller_id in self._replay.state.controllers.values
 
     def commit(self, batches: Iterable[Batch]) -> None:
-        """Raises DataError, which names the byte that can't be decoded, in its file or in the
-        batch."""
+        """Apply the batches. Raises DataError, which names the byte that can't be decoded, in its
+        file or in the batch."""
         if isinstance(batches, StoredBatches) and _replay_at_once(self._replay, batches):
             first, last = batches.files[0], batches.files[-1]
             assert first.base_offset == self.next_offset, "each committed batch comes once"
@@ -114,7 +114,8 @@ class MetadataMachine(StateMachine):
             self.next_offset = batch.end_offset
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
-        """Raises DataError, and keeps the state, if a record can't be decoded."""
+        """Replace the state by that of a snapshot. Raises DataError, and keeps the old state, if a
+        record can't be decoded."""
         replay = Replay()
         if isinstance(batches, StoredBatches) and _replay_at_once(replay, batches):
             replay.renumber(snapshot_id.offset - 1)

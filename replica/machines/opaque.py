@@ -57,7 +57,8 @@ class OpaqueMachine(StateMachine):
             self.next_offset = batch.end_offset
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
-        """Raises CorruptDataError if the snapshot isn't a snapshot of this machine."""
+        """Replace the state by that of a snapshot. Raises CorruptDataError if the snapshot isn't
+        one of this machine."""
         values = [
             record.value
             for batch in batches

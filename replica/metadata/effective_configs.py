@@ -16,7 +16,7 @@ from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.topic_configs import TOPIC_CONFIGS, BrokerConfig, TopicConfig
 
 BROKER_RESOURCE, GROUP_RESOURCE = 4, 32
-"""Kafka's ConfigResource.Type."""
+"""The numbers of BROKER and GROUP in Kafka's ConfigResource.Type."""
 ALL_BROKERS, FILE, KAFKA = "all brokers", "server.properties", "Kafka's default"
 """Sources: the default of all brokers in the log (kafka-configs.sh --entity-default), a broker's
 file, and Kafka's own default."""
@@ -31,9 +31,9 @@ class Setting:
 
     value: str
     offset: int | None = None
-    """The offset of the record that set it; None if a snapshot or a file set it."""
+    """The offset of the record that set the value; None if a snapshot or a file set it."""
     at: int | None = None
-    """The time of that record, in ms since 1970 (UTC); None if it is unknown."""
+    """The time of the record at `offset`, in ms since 1970 (UTC); None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,13 @@ class EffectiveConfig:
     """The source of the value: `topic NAME`, `broker ID`, `group NAME`, ALL_BROKERS, FILE or KAFKA.
     If a topic's or group's value comes from a broker, it holds on this broker."""
     set_as: str
-    """The name by which the source sets it, such as log.retention.hours for retention.ms."""
+    """The name by which the source sets the config, such as log.retention.hours for
+    retention.ms."""
     offset: int | None
-    """The offset of the record that set it; None if a snapshot, a file or Kafka's default set
-    it."""
+    """The offset of the record that set the value; None if a snapshot, a file or Kafka's default
+    set it."""
     at: int | None
-    """The time of that record, in ms since 1970 (UTC); None if it is unknown."""
+    """The time of the record at `offset`, in ms since 1970 (UTC); None if it is unknown."""
     instead_of: tuple[str, ...]
     """The values that this value overrides, such as `all brokers: 4 (offset 42)`."""
 
@@ -164,7 +165,8 @@ _Level = tuple[str, Mapping[str, Setting]]
 
 
 def _levels(settings: Settings, broker: str = "") -> list[_Level]:
-    """The levels that set a broker's configs, the strongest first."""
+    """(source, settings by name) of all that set a broker's configs, the strongest first. broker:
+    its id; "" for what holds for all brokers."""
     own = [(f"broker {broker}", settings.brokers.get(broker, {}))] if broker else []
     return [*own, (ALL_BROKERS, settings.brokers.get("", {})), (FILE, settings.file)]
 

@@ -37,7 +37,7 @@ def _plain_makers() -> dict[tuple[int, int], Callable[[Mapping[str, Value]], dic
 
 
 def from_plain(type_name: str, version: int, data: Mapping[str, Any]) -> MetadataRecord:
-    """The record of the named type with these fields; names that its version lacks are ignored.
+    """The record of the named type with these fields; fields that the version lacks are ignored.
 
     Raises UnsupportedDataError for a type or version that this release doesn't know, and
     CorruptDataError for a field that is missing or of another type.

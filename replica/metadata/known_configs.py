@@ -242,7 +242,7 @@ KNOWN_CONFIGS: frozenset[str] = frozenset(
         "zookeeper.ssl.truststore.location", "zookeeper.ssl.truststore.type",
     }
 )  # fmt: skip
-"""The names in Kafka's spelling; case matters."""
+"""The names of the configs in Kafka's spelling; case matters."""
 
 
 def is_known_config(name: str) -> bool:

@@ -38,13 +38,14 @@ class LogRecord:
     """The record's bytes; None if they are absent or hold a secret. For a record that can't be
     decoded: a fingerprint of the bytes, or the bytes if secrets are kept."""
     has_secret: bool
-    """Whether the record holds a secret, hidden or not. A record that can't be decoded counts as
-    one that does."""
+    """Whether the record holds a secret, hidden or not. A record that can't be decoded counts as a
+    record with a secret."""
     error: str | None = None
 
     @property
     def record_type(self) -> str:
-        """Kafka's name: TOPIC_RECORD, LEADER_CHANGE, ..., UNREADABLE."""
+        """Kafka's name of the record's type, such as TOPIC_RECORD or LEADER_CHANGE; UNREADABLE if
+        the record can't be decoded."""
         if self.message is None:
             return UNREADABLE
         if isinstance(self.message, MetadataRecord | UnknownRecord):
@@ -130,8 +131,8 @@ def is_harmless(record: Record, *, is_control: bool) -> bool:
 
 
 def may_hold_secret(header: BatchHeader, whole: Buffer, inflation: Inflation | None = None) -> bool:
-    """Whether a batch can't be decoded, or holds a record that isn't harmless. inflation: see
-    records_of."""
+    """Whether a batch can't be decoded, or holds a record that isn't harmless. inflation: the limit
+    of decompression (see records_of)."""
     try:
         records = records_of(header, whole, inflation)
         return not all(is_harmless(record, is_control=header.is_control) for record in records)

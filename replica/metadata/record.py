@@ -44,7 +44,8 @@ class MetadataRecord:
 
 @dataclass(frozen=True, slots=True)
 class UnknownRecord:
-    """A record with a valid envelope whose api key or version this release doesn't know."""
+    """A record whose api key or version this release doesn't know. Its envelope (frame version, api
+    key and version) is valid."""
 
     api_key: int
     version: int

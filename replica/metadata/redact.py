@@ -63,7 +63,8 @@ def is_secret_config(name: str, shown: Collection[str] = _NONE) -> bool:
 
 
 def is_secret_setting(name: str, value: str, shown: Collection[str] = _NONE) -> bool:
-    """Whether this value of a config must not be shown. shown: as in is_secret_config."""
+    """Whether this value of a config must not be shown. shown: the names of configs that Kafka
+    doesn't know and whose values the user wants to see."""
     return is_secret_config(name, shown) or _USER_INFO.search(value) is not None
 
 

@@ -1,4 +1,4 @@
-"""The configs of a topic, with Kafka's defaults and the brokers' configs that are their defaults.
+"""The configs of topics: Kafka's default of each config, and the brokers' configs that replace it.
 
 The facts are from LogConfig and ServerTopicConfigSynonyms of Kafka 3.9 to 4.4. tests/drift compares
 them with Kafka's classes.
@@ -36,8 +36,8 @@ class TopicConfig:
     default: str
     """Kafka's default, as kafka-configs.sh prints it."""
     of_brokers: tuple[BrokerConfig, ...] = ()
-    """The brokers' configs that give its default. If a level sets several of them, the first
-    counts."""
+    """The brokers' configs that give the default of this config. If several of them are set at one
+    level, such as in server.properties, the first in this tuple counts."""
 
 
 def _topic(name: str, default: object, *of_brokers: str | BrokerConfig) -> TopicConfig:
@@ -97,15 +97,16 @@ TOPIC_CONFIGS: tuple[TopicConfig, ...] = (
     ),
     _topic("unclean.leader.election.enable", "false", "unclean.leader.election.enable"),
 )
-"""The configs of Kafka 4.4, sorted by name. The configs of remote.copy.lag,
-max.decompressed.message.bytes and errors.deadletterqueue.group.enable are new in 4.4. In Kafka 3.9
-the default of message.timestamp.after.max.ms is no limit."""
+"""The configs of Kafka 4.4, sorted by name. remote.copy.lag.bytes, remote.copy.lag.ms,
+max.decompressed.message.bytes and errors.deadletterqueue.group.enable are new in 4.4. In Kafka 3.9,
+message.timestamp.after.max.ms has no limit by default."""
 
 _BY_NAME = {one.name: one for one in TOPIC_CONFIGS}
 
 
 def broker_names(topic_config: str) -> tuple[str, ...]:
-    """The names of the brokers' configs that give the default of a topic's config."""
+    """The names of the brokers' configs that give the default of a topic's config; empty if there
+    are none."""
     known = _BY_NAME.get(topic_config)
     return () if known is None else tuple(one.name for one in known.of_brokers)
 

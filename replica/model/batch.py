@@ -13,9 +13,9 @@ class Batch:
     """One record batch with its place in a log."""
 
     base_offset: int
-    """Inclusive."""
+    """The offset of the first record (inclusive)."""
     last_offset: int
-    """Inclusive."""
+    """The offset of the last record (inclusive)."""
     epoch: int
     timestamp: int = -1
     """The append time (ms), which is the batch's max timestamp."""

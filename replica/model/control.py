@@ -1,7 +1,7 @@
 """The control records by which the Raft layer keeps its own state in the log (KIP-595, KIP-853).
 
-The core may rely on these values: they have no record versions, and a voter set names each node
-once. replica.format.control has the same records with their whole content, valid or not: with
+These values are for the consensus core: they have no record versions, and a voter set names each
+node once. replica.format.control has the same records with their whole content, valid or not: with
 versions and tagged fields, and possibly with a node twice. replica.storage.batches converts between
 both, and raises an error about the peer or the disk for a record that the core can't use.
 """

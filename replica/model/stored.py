@@ -21,8 +21,8 @@ class ElectionState:
     """The candidate that has the replica's vote in this epoch; None if the replica has not voted.
     Its directory is ZERO_UUID if the file or the candidate named none."""
     kraft_version: int = 1
-    """The version of the file. At 0 the file has `voter_ids` and no directory of the vote; at 1 it
-    has the directory and no `voter_ids`."""
+    """The version of the file quorum-state. At 0 the file has `voter_ids` and no directory of the
+    vote; at 1 it has the directory and no `voter_ids`."""
     voter_ids: tuple[int, ...] = ()
 
 
@@ -64,5 +64,5 @@ class LogFacts:
     """The complete snapshots, ascending, including the bootstrap snapshot 0-0."""
     control_batches: tuple[Batch, ...] = ()
     """The control batches from the end of this log's newest snapshot on (without a snapshot, from
-    log_start on), ascending. Older batches may precede them. They have `control`, and may lack
-    `data`."""
+    log_start on), ascending. Older control batches may precede them. Each batch has `control`, and
+    may lack `data`."""

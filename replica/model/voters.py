@@ -46,7 +46,8 @@ class Voter:
 
 @dataclass(frozen=True, slots=True)
 class VoterSet:
-    """Voters sorted by node id, one for each id; see `voter_set`."""
+    """Voters sorted by node id, one for each id. `voter_set` makes a set from voters in any
+    order."""
 
     voters: tuple[Voter, ...] = ()
 
@@ -129,7 +130,8 @@ node."""
 @dataclass(frozen=True, slots=True)
 class VotersAt:
     """The voters that a record at `offset` names. A KRaftVoters record (KIP-853) names the voters
-    in force from this offset on; a LeaderChange record the voters at the start of its epoch."""
+    in force from this offset on. A LeaderChange record names the voters at the start of its
+    epoch."""
 
     offset: int
     """The offset of the record. For a snapshot's voters it is the snapshot's end offset - 1, as in

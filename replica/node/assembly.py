@@ -56,6 +56,7 @@ def opened(
     settings: NodeSettings, report: Report, client: ClientConfig | None = None
 ) -> tuple[Node, DirectoryLock]:
     """Lock and recover the directory, and build the node. Call this in the node's event loop.
+    Returns (the node, the lock of its directory).
 
     client: the config of connections to other replicas; None for the config of the settings.
 

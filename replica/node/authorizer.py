@@ -59,16 +59,17 @@ class Authorizer:
         return principal not in self.nodes or node_id in self.nodes[principal]
 
     def is_named_voter(self, principal: str) -> bool:
-        """Whether the settings name the principal as a voter. A replica trusts this principal to
-        have checked the caller of a request that it forwards. ANONYMOUS never counts as named,
-        because every client that doesn't authenticate is ANONYMOUS."""
+        """Whether the settings name the principal as a voter. When a named voter forwards a
+        request, the replica trusts that the voter has checked the caller. ANONYMOUS never counts as
+        named, because every client that doesn't authenticate is ANONYMOUS."""
         return principal != ANONYMOUS and principal in self.principals[PrincipalRole.VOTER]
 
 
 def authorizer_in(properties: Properties) -> Authorizer:
-    """The roles that the keys kraftlake.principals.ROLE give. Each key is a list with semicolons
-    between the principals, because the names in certificates hold commas. For a voter, the node id
-    may stand before the principal: ID@PRINCIPAL. Raises UsageError."""
+    """The roles that the keys kraftlake.principals.ROLE give. The value of a key is a list with
+    semicolons between the principals, because the names in certificates hold commas. For a voter,
+    the node id may stand before the principal: ID@PRINCIPAL. Raises UsageError for an invalid
+    value, and if everybody could vote without INSECURE."""
     is_insecure = properties.flag(INSECURE, default=False)
     found = {}
     for role in (PrincipalRole.OBSERVER, PrincipalRole.READER, PrincipalRole.ADMINISTRATOR):

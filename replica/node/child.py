@@ -60,7 +60,7 @@ class Child(Generic[T]):
 
     def outcome(self) -> T:
         """Wait for the end of the child. Returns the result of `work`, or raises the error that
-        `work` raised. Raises LostChildError if the child ended before."""
+        `work` raised. Raises LostChildError if the child ended without an outcome."""
         pieces = []
         while piece := os.read(self._outcome, _READ_BYTES):
             pieces.append(piece)

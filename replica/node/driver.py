@@ -2,8 +2,9 @@
 them.
 
 Everything happens in one asyncio loop, and no step waits, so no lock is needed (`threads` does the
-work that takes too long for a loop). When a flush is owed, the driver first handles the events that
-have already arrived, so that records which are appended together share one sync.
+work that takes too long for a loop). When appended records wait for a sync, the driver first
+handles the events that have already arrived, so that records which are appended together share one
+sync.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from replica.storage.log import FileLog
 CLEAN_EVERY_S = 60.0
 
 _REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
-"""The errors of an append that its caller gets. They leave the replica unchanged."""
+"""The errors of a refused append, which are raised to its caller. They leave the replica
+unchanged."""
 
 
 _FAILED = "the replica has stopped after an error"

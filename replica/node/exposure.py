@@ -15,7 +15,8 @@ _READING = (PrincipalRole.READER, PrincipalRole.OBSERVER)
 
 def open_reading(settings: NodeSettings, listener: Listener) -> Notice | None:
     """A notice that everybody who can connect to this listener can read the log and the credentials
-    in a metadata log. None if the settings name principals or clients must authenticate."""
+    in a metadata log. None if the settings name the principals that may read and observe, or if the
+    listener's clients must authenticate."""
     if knows_clients(settings, listener):
         return None
     anybody = {EVERYBODY, ANONYMOUS}

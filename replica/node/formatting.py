@@ -1,6 +1,6 @@
-"""Formats an empty directory for a replica (Kafka: Formatter). This writes meta.properties, which
-names the owner of the directory. For the first voters of a quorum it also writes their common voter
-set (KIP-853, bootstrap snapshot 0-0)."""
+"""Formats an empty directory for a replica (Kafka: Formatter). Formatting writes meta.properties,
+which names the owner of the directory. For the first voters of a quorum, formatting also writes
+their common voter set (KIP-853, bootstrap snapshot 0-0)."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def _voter(text: str, listener: str) -> Voter:
 
 
 def check_id(what: str, text: str) -> None:
-    """Raises UsageError if the text isn't an id. what: the words before the text in the error, for
-    example the name of an option."""
+    """Raises UsageError if the text isn't an id of 22 base64 characters. what: the words before the
+    text in the error, for example the name of an option."""
     try:
         uuid_bytes(text)
     except DataError as error:

@@ -1,8 +1,8 @@
 """Serves a few pages over HTTP, for Prometheus and for probes, in the node's event loop.
 
-There are few clients, so the server accepts few connections and short requests. At the limit
-of connections, the oldest one is closed for a new one. Each connection gets one answer and is
-closed.
+There are few clients, so the server accepts few connections and short requests. At the limit of
+connections, the oldest connection is closed for a new connection. Each connection gets one answer
+and is closed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ the answer. It is called in the event loop, so it must not wait."""
 
 
 class HttpServer:
-    """Answers GET and HEAD with the pages."""
+    """Answers GET and HEAD requests with the results of `pages`."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages

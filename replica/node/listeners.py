@@ -32,7 +32,8 @@ class Listener:
 
 
 def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener, ...]:
-    """The listeners at `key`, a comma-separated list of NAME://host:port. Raises UsageError."""
+    """The listeners at `key`, a comma-separated list of NAME://host:port. Raises UsageError for an
+    invalid value."""
     found = []
     for text in properties.names(key):
         match = _LISTENER.fullmatch(text)
@@ -48,7 +49,7 @@ def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener,
 
 def protocol_of(properties: Properties, name: str) -> str:
     """The protocol (one of PROTOCOLS) of the listener `name`, which may be a listener of another
-    node. Raises UsageError."""
+    node. Raises UsageError for an invalid listener.security.protocol.map."""
     default = name if name in PROTOCOLS else "PLAINTEXT"
     return _protocols(properties).get(name, default)
 
@@ -63,7 +64,7 @@ def uses_sasl(protocol: str) -> bool:
 
 def static_voters(properties: Properties, listener: str) -> VoterSet:
     """The voters in controller.quorum.voters, a comma-separated list of id@host:port. Empty for a
-    quorum whose log names the voters (KIP-853). Raises UsageError."""
+    quorum whose log names the voters (KIP-853). Raises UsageError for an invalid value."""
     key = "controller.quorum.voters"
     voters: dict[int, Voter] = {}
     for text in properties.names(key):
@@ -80,13 +81,14 @@ def static_voters(properties: Properties, listener: str) -> VoterSet:
 
 def bootstrap_servers(properties: Properties) -> tuple[tuple[str, int], ...]:
     """The addresses in controller.quorum.bootstrap.servers, a comma-separated list of host:port.
-    Raises UsageError."""
+    Raises UsageError for an invalid value."""
     key = "controller.quorum.bootstrap.servers"
     return tuple(_address(properties, key, text) for text in properties.names(key))
 
 
 def address(properties: Properties, key: str) -> tuple[str, int] | None:
-    """The address host:port at `key`; None if the key is missing. Raises UsageError."""
+    """The address host:port at `key`; None if the key is missing. Raises UsageError for an invalid
+    value."""
     text = properties.text(key)
     return _address(properties, key, text) if text else None
 

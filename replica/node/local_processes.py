@@ -68,15 +68,16 @@ def is_supported() -> bool:
 
 def sockets(*ports: int) -> Sockets:
     """The sockets whose own port is one of `ports`; empty if the system doesn't show sockets. On a
-    busy machine the two files have thousands of lines, so only the lines with these ports are
-    parsed."""
+    busy machine /proc/net/tcp and tcp6 have thousands of lines, so only the lines with these ports
+    are parsed."""
     wanted = frozenset(f"{port:04X}" for port in ports)
     return Sockets(tuple(row for path in _TABLES for row in _rows(path, wanted)))
 
 
 def holders(inodes: frozenset[int], uid: int) -> dict[int, frozenset[int]]:
-    """For the inode of each of these sockets: the inodes of all sockets that the same processes
-    hold. Only processes of the user `uid` count. Each process is read once for all sockets."""
+    """For each socket's inode in `inodes`: the inodes of all sockets that the processes with this
+    socket hold. Only processes of the user `uid` count. Each process is read once for all
+    sockets."""
     found: dict[int, frozenset[int]] = dict.fromkeys(inodes, frozenset())
     for name in os.listdir("/proc") if inodes else ():
         if not name.isdigit():

@@ -224,7 +224,7 @@ def gauge(name: str, text: str, value: float) -> Metric:
 
 
 def counter(name: str, text: str, value: float) -> Metric:
-    """A counter without labels. name: see gauge."""
+    """A counter without labels. name: the name without the prefix kraftlake_."""
     return CounterMetricFamily(f"kraftlake_{name}", text, value)
 
 
@@ -233,12 +233,14 @@ Labelled = Iterable[tuple[list[str], float]]
 
 
 def gauges(name: str, text: str, labels: list[str], values: Labelled) -> Metric:
-    """A gauge with labels. name: see gauge. labels: the names of the labels."""
+    """A gauge with labels. name: the name without the prefix kraftlake_. labels: the names of the
+    labels."""
     return _filled(GaugeMetricFamily(f"kraftlake_{name}", text, labels=labels), values)
 
 
 def counters(name: str, text: str, labels: list[str], values: Labelled) -> Metric:
-    """A counter with labels. The parameters are those of `gauges`."""
+    """A counter with labels. name: the name without the prefix kraftlake_. labels: the names of the
+    labels."""
     return _filled(CounterMetricFamily(f"kraftlake_{name}", text, labels=labels), values)
 
 

@@ -98,9 +98,9 @@ class Peers:
         return side.read(self._partition, answer.message, answer.version)
 
     async def _check_owner(self, connection: Connection) -> None:
-        """Close a connection to a process of another user: this user may have taken the port of a
-        voter that isn't running. Raises AuthenticationError then, and UnreachablePeerError if the
-        process is unknown."""
+        """Close a connection to a process of another user, because that user may have taken the
+        port of a voter that isn't running. Raises AuthenticationError for such a process, and
+        UnreachablePeerError if the process is unknown."""
         ends = connection.ends
         if is_supported() and is_within(*ends):
             uid = await asyncio.to_thread(peer_uid, *ends)

@@ -101,7 +101,8 @@ class Readiness:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the log shows the records that the quorum commits."""
+        """Whether the log has reached the high watermark since the start, and the last sample shows
+        no fault."""
         return self.has_caught_up and not self.wedges()
 
     @property

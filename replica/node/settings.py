@@ -82,8 +82,8 @@ class NodeSettings:
     unknown: tuple[str, ...]
     """The keys of the file that have no effect. They are reported once."""
     recording: Recording | None = None
-    """Set for an observer that records another quorum; None for other replicas. No key of the file
-    sets it."""
+    """The settings of an observer that records another quorum; None for other replicas. No key of
+    the file sets this field."""
 
     @property
     def partition_folder(self) -> str:
@@ -105,7 +105,7 @@ class NodeSettings:
         )
 
     def bootstrap_address(self, name: int) -> tuple[str, int]:
-        """Host and port of one of Config.bootstrap_ids."""
+        """(host, port) of a bootstrap server. name: its id, one of Config.bootstrap_ids."""
         return self.bootstrap_servers[-2 - name]
 
 
@@ -153,8 +153,8 @@ def _controller_listeners(properties: Properties) -> tuple[str, ...]:
 
 
 def _draft_key(properties: Properties) -> int | None:
-    """The API key of FetchQuorumRecords, which KIP-595's draft doesn't fix. None not to serve
-    it."""
+    """The API key of FetchQuorumRecords, which KIP-595's draft doesn't fix. None if the key isn't
+    set, so that this API isn't served."""
     key = "kraftlake.fetch.quorum.records.api.key"
     if not properties.text(key):
         return None
@@ -219,8 +219,8 @@ def _topic(properties: Properties) -> Topic:
 
 
 def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> Config:
-    """NodeSettings.core. listener: the name of the listener that voters use. servers: the number of
-    bootstrap servers.
+    """The value of NodeSettings.core. listener: the name of the listener that voters use. servers:
+    the number of bootstrap servers.
 
     The keys and defaults of fetch sizes are the ones of Kafka 4.3 and newer (KIP-1219). The size of
     a response has the internal key of Kafka 4.2 and older.

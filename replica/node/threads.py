@@ -74,9 +74,10 @@ class Threads:
         return self._flushing is not None
 
     def flush(self) -> None:
-        """Begin the flush that is owed, unless a flush is in progress: records that are appended
-        meanwhile share the next flush. This waits up to SYNC_S for the end of the flush, because on
-        a fast disk waking up the event loop would take as long as the sync."""
+        """Begin the flush that is owed (see replica.raft.effects), unless a flush is in progress:
+        records that are appended meanwhile share the next flush. This method waits up to SYNC_S for
+        the end of the flush, because on a fast disk waking up the event loop would take as long as
+        the sync."""
         begun = self._host.begin_flush() if self._flushing is None else None
         if begun is None:
             return
@@ -89,7 +90,7 @@ class Threads:
 
     def begin(self) -> list[Effects]:
         """Begin the snapshot or replay that is due. Returns the effects of the flush that a
-        snapshot needs first."""
+        snapshot needs first; empty without a flush."""
         host = self._host
         replay = host.begin_replay() if host.is_behind else None
         if replay is not None:
@@ -159,8 +160,8 @@ class Threads:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Do `work` in another thread, and return its result. This sets the interpreter's switch
-    interval to SWITCH_S for the whole process."""
+    """Do `work` in another thread, and return its result. This function sets the interpreter's
+    switch interval to SWITCH_S for the whole process."""
     sys.setswitchinterval(SWITCH_S)
     return await asyncio.to_thread(work)
 

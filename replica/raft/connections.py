@@ -15,7 +15,7 @@ from replica.raft.messages import PeerRequest
 
 @dataclass(frozen=True, slots=True)
 class PeerConnection:
-    """The request that waits for a peer's answer, or the pause before the next one."""
+    """The request that waits for a peer's answer, or the pause before the next request."""
 
     correlation_id: int | None = None
     """The correlation id of the request in flight; None if no request is in flight."""
@@ -42,7 +42,7 @@ class PeerConnections:
 
     def is_ready(self, node_id: int, now_ms: int) -> bool:
         """Whether a request may be sent to the peer now: no request to it is in flight, and the
-        pause after a failed one is over."""
+        pause after a failed request is over."""
         return self._of(node_id).until <= now_ms
 
     def ready_at(self, node_id: int) -> int:
@@ -54,10 +54,10 @@ class PeerConnections:
         """The time (ms) from which this request may be sent to the peer even if no answer comes; 0
         for now.
 
-        A request that equals the newest one of its type waits until `retry_backoff_ms` after that
-        one was sent. Its answer has changed nothing, or this request would differ, and a faulty
-        peer may give the same answer without end. A fetch that waits for records at its leader
-        takes longer than this pause.
+        A request that equals the newest request of its type waits until `retry_backoff_ms` after
+        the newest was sent. The answer to the newest has changed nothing, or this request would
+        differ, and a faulty peer may give the same answer without end. A fetch that waits for
+        records at its leader takes longer than this pause.
         """
         newest, again = self._newest.get((node_id, type(request)), (None, 0))
         return max(self.ready_at(node_id), again if newest == request else 0)
@@ -88,7 +88,7 @@ class PeerConnections:
     def expects(self, node_id: int, correlation_id: int, now_ms: int) -> bool:
         """Whether this replica still waits for the answer with this id. The wait ends with the
         request's timeout or with a newer request: an old answer must not be handled after a newer
-        one of another peer."""
+        answer of another peer."""
         connection = self._of(node_id)
         return connection.correlation_id == correlation_id and connection.until > now_ms
 
@@ -111,7 +111,8 @@ class PeerConnections:
         self, bootstrap_ids: Sequence[int], now_ms: int, draw: Callable[[int], int]
     ) -> int | None:
         """The id of a random bootstrap server to which a request may be sent now. None if there is
-        no such server, or while a request to any peer is in flight. draw: see core.Draw."""
+        no such server, or while a request to any peer is in flight. draw: gives a random number
+        below its argument (see core.Draw)."""
         if self.has_any_in_flight(now_ms) or not bootstrap_ids:
             return None
         start = draw(len(bootstrap_ids))

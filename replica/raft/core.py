@@ -324,7 +324,8 @@ class Core(View):
             self.reply(change.request_id, self.signed(response))
 
     def refuse(self, request_id: Hashable, request: PeerRequest, error: ErrorCode) -> None:
-        """Answer with this error alone."""
+        """Answer the request with this error, and with the epoch and the leader that this replica
+        knows."""
         self.reply(request_id, self.signed(RESPONSE_OF[type(request)](error=error)))
 
     def refuse_illegal(self, request_id: Hashable, request: PeerRequest, mistake: Mistake) -> None:

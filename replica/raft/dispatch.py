@@ -64,8 +64,8 @@ _WITHOUT_EPOCH = (
 )
 """The errors with which a response may leave out epoch and leader."""
 _FAILED_REFUSAL = ErrorCode.UNKNOWN_SERVER_ERROR
-"""The error that Kafka 4.4 answers, without epoch and leader, in place of every refusal of
-FetchSnapshot: a refusal has no records, but FetchSnapshotResponseData.addSize fails without
+"""The error that Kafka 4.4 sends, without epoch and leader, instead of every refusal of
+FetchSnapshot. A refusal has no records, but FetchSnapshotResponseData.addSize fails without
 records."""
 
 
@@ -102,8 +102,8 @@ def handle_request(core: Core, event: Request) -> None:
 
 
 def handle_response(core: Core, event: Response) -> None:
-    """Take a peer's answer, if the core still waits for it. Raises ClusterAuthorizationError, and
-    the errors of handle_fetch_response."""
+    """Take a peer's answer, if the core still waits for it. Raises ClusterAuthorizationError and
+    TruncationBelowHighWatermarkError, after which this replica must stop."""
     if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
     asked = core.connections.asked(event.node_id)
@@ -118,7 +118,8 @@ def handle_response(core: Core, event: Response) -> None:
 
 
 def handle_failed(core: Core, event: Failed) -> None:
-    """Note that no answer to a request will come. Raises ClusterAuthorizationError."""
+    """Note that no answer to a request will come. Raises ClusterAuthorizationError if the peer
+    refuses this replica."""
     if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
     core.connections.pause(event.node_id, core.now)
@@ -146,7 +147,7 @@ def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
 
 def _learn_and_take(core: Core, node_id: int, message: PeerResponse) -> bool:
     """Learn epoch and leader from any answer. Then handle the rest of the answer, if its epoch is
-    the epoch of this replica. Returns the same as _handle.
+    the epoch of this replica. Returns False for a bad answer, as _handle does.
 
     A replica that learned nothing waits before it asks again, or it would ask without end. A
     replica that knows no epoch yet accepts every epoch in an answer: in an old quorum the epoch may

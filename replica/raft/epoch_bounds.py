@@ -47,8 +47,9 @@ class PeerEpochs:
         return is_explained(epoch, known, self._raised, now_ms - self._began)
 
     def raised(self, known: int, epoch: int) -> None:
-        """Note that a peer's message has brought this replica from the epoch `known` to `epoch`. A
-        first epoch doesn't count, because it may be high."""
+        """Note that a peer's message has brought this replica from the epoch `known` to `epoch`.
+        The rise from epoch 0 doesn't count, because the first epoch that a new replica sees may be
+        high."""
         if known > 0:
             self._raised += epoch - known
 

@@ -72,9 +72,9 @@ class Append:
     """The state machine of the leader of `epoch` wants records to be appended. `values` holds one
     value for each record, and at least one.
 
-    They go into one batch, together with other appends within Config.append_linger_ms. Their
-    offsets are known at once: the first record gets Raft.next_append_offset. A leader that resigns
-    drops the records that it has not yet appended.
+    The records go into one batch, together with other appends within Config.append_linger_ms. The
+    offsets of the records are known at once: the first record gets Raft.next_append_offset. A
+    leader that resigns drops the records that it has not yet appended.
     """
 
     epoch: int
@@ -87,7 +87,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """The flush that was owed is done: the log is durable up to `end_offset` (exclusive).
+    """A flush that Effects asked for is done: the log is durable up to `end_offset` (exclusive).
 
     A flush must not be reported once a later truncation has cut the log.
     """
@@ -138,7 +138,8 @@ class Clean:
 
 @dataclass(frozen=True, slots=True)
 class Resign:
-    """The state machine of the leader of `epoch` wants it to resign. An older epoch is ignored."""
+    """The state machine of the leader of `epoch` wants this leader to resign. An older epoch is
+    ignored."""
 
     epoch: int
 

@@ -120,7 +120,7 @@ class LogState:
         return log if snapshot is None else max(log, snapshot, key=election_order)
 
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """Whether the log is older than this snapshot, and must restart at it."""
+        """Whether the log is older than this snapshot, and must restart at the snapshot's end."""
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self.epochs))
 
     def snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts | None:
@@ -247,6 +247,6 @@ def _ascending(snapshots: Sequence[SnapshotFacts]) -> tuple[SnapshotFacts, ...]:
 def _since(
     entries: tuple[HistoryEntry[_Value], ...], offset: int
 ) -> tuple[HistoryEntry[_Value], ...]:
-    """The entry in force at `offset` (inclusive) and all newer ones."""
+    """The entry in force at `offset` (inclusive) and all newer entries."""
     older = [entry for entry in entries if entry.offset <= offset]
     return (*older[-1:], *(entry for entry in entries if entry.offset > offset))

@@ -78,7 +78,8 @@ class Raft:
         self._deadline = now_ms
 
     def step(self, event: inputs.Input, now_ms: int) -> Effects:
-        """Take one input at `now_ms`, which never falls, and return what the host has to do.
+        """Take one input at `now_ms`, which never falls, and return the effects that the host has
+        to carry out.
 
         Raises HostError if the host breaks a rule of `inputs` or `Effects`. Raises NotLeaderError,
         RecordBatchTooLargeError, BufferAllocationError or UsageError if the host's state machine
@@ -97,8 +98,9 @@ class Raft:
         return self._deadline
 
     def may_create_snapshot(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """Whether to write a snapshot with this id: False if it exists already, or ends below the
-        log start. Raises UsageError for an id that is not a position of the committed log."""
+        """Whether to write a snapshot with this id: False if the snapshot exists already, or ends
+        below the log start. Raises UsageError for an id that is not a position of the committed
+        log."""
         return snapshots.may_create(self._core, snapshot_id)
 
     @property
@@ -142,8 +144,8 @@ class Raft:
 
     @property
     def next_append_offset(self) -> int:
-        """The offset of the first record of the next Append or Propose, while this replica
-        leads."""
+        """The offset of the first record of the next Append or Propose, while this replica leads
+        the epoch."""
         return self._core.next_append_offset
 
     @property
@@ -161,7 +163,7 @@ class Raft:
 
 
 def _check_host(core: Core, event: inputs.Input, now_ms: int) -> None:
-    """Raises HostError where this input can't come now."""
+    """Raises HostError if the host may not give this input now."""
     if now_ms < core.now:
         raise HostError(f"the time of a step is {now_ms} ms, after one at {core.now} ms")
     match event:

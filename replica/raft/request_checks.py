@@ -44,10 +44,10 @@ def refuse_non_voter(core: Core, request_id: Hashable, request: PeerRequest) -> 
     """Refuse a request of a node that is not a voter. The request counts as illegal only at
     kraft.version 0: at version 1 the node may have been a voter before.
 
-    A candidate gets no vote, and its epoch is adopted only as _adopt_epoch says. A leader gets an
-    error after which it asks again, because this log may not name it as a voter yet. Neither gets
-    INVALID_REQUEST: a controller of Kafka stops when an answer of its own epoch has this error
-    (KafkaRaftClient.maybeHandleCommonResponse).
+    A candidate gets no vote; _adopt_epoch decides whether this replica adopts its epoch. A leader
+    gets an error after which it asks again, because this log may not name it as a voter yet.
+    Neither of them gets INVALID_REQUEST: a controller of Kafka stops when an answer of its own
+    epoch has this error (KafkaRaftClient.maybeHandleCommonResponse).
     """
     if core.log.kraft_version == 0:
         core.blame(Mistake.NO_VOTER, sender_of(request), type(request))

@@ -36,8 +36,8 @@ class ReplicaProgress:
 
     def fetched(self, fetch_offset: int, leader_end: int, now_ms: int) -> ReplicaProgress:
         """The progress after a fetch at `fetch_offset`. If the replica has all of the leader's log,
-        it is caught up now. If it has all that the leader's log held at the replica's previous
-        fetch, it was caught up at that time (KIP-836,
+        the replica is caught up now. If the replica has all that the leader's log held at the
+        replica's previous fetch, the replica was caught up at the time of that fetch (KIP-836,
         LeaderState.ReplicaState.updateFollowerState)."""
         caught_up = self.last_caught_up
         if fetch_offset >= leader_end:
@@ -98,7 +98,7 @@ class VoteTally:
         return self.latest(node_id, granted=granted)
 
     def latest(self, node_id: int, *, granted: bool) -> VoteTally:
-        """The tally with an answer to a pre-vote, which replaces the node's earlier one. Raises
+        """The tally with an answer to a pre-vote, which replaces the node's earlier answer. Raises
         IllegalVoteError if the node is not a voter."""
         if self.voters.voter(node_id) is None:
             raise IllegalVoteError(f"node {node_id} answered but is no voter")
@@ -117,17 +117,17 @@ class Prospective:
     tally: VoteTally
     election_deadline: int
     leader_id: int = NO_NODE
-    """The leader of this epoch; NO_NODE if it is unknown. If the voter knows the leader's endpoints
-    and doesn't win, it follows the leader again."""
+    """The leader of this epoch; NO_NODE if the leader is unknown. If the voter knows the leader's
+    endpoints and doesn't win, it follows the leader again."""
     leader_endpoints: Endpoints = ()
-    """The endpoints of that leader."""
+    """The endpoints of the leader of this epoch; empty if the endpoints are unknown."""
     voted: ReplicaKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OlderLeader:
-    """A leader that an answer names, in an older epoch than the local one. This replica can't
-    follow that leader, but can ask it for a pre-vote (see election.poll_prospective)."""
+    """A leader that an answer names, in an older epoch than the local epoch. This replica can't
+    follow that leader, but can ask it for a pre-vote (election.poll_prospective)."""
 
     epoch: int
     node_id: int
@@ -142,16 +142,16 @@ class Candidate:
     tally: VoteTally
     election_deadline: int
     voted: ReplicaKey
-    """The local replica's own key, as a candidate votes for itself."""
+    """The local replica's own key, because a candidate votes for itself."""
     leader_id: ClassVar[int] = NO_NODE
     leader_endpoints: ClassVar[Endpoints] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFetch:
-    """A snapshot that is being fetched. The replica has its first `position` bytes. The host
-    validates a complete snapshot, and the replica fetches nothing until the host has reported the
-    result."""
+    """A snapshot that is being fetched. The replica has the first `position` bytes of the snapshot.
+    The host validates a complete snapshot, and the replica fetches nothing until the host has
+    reported the result."""
 
     snapshot_id: OffsetAndEpoch
     position: int = 0
@@ -166,11 +166,11 @@ class Follower:
     leader_id: int
     leader_endpoints: Endpoints
     fetch_deadline: int
-    """The time (ms) at which a voter starts a pre-vote. Every good answer of the leader moves it
-    on."""
+    """The time (ms) at which a voter starts a pre-vote. Every good answer of the leader moves this
+    time on."""
     update_voter_deadline: int
-    """When (ms) to check whether the voter set has this voter's current endpoints and versions; for
-    an observer that may join, when to ask for it."""
+    """For a voter: when (ms) to check whether the voter set has this voter's current endpoints and
+    versions. For an observer that may join: when (ms) to ask to become a voter."""
     voted: ReplicaKey | None = None
     has_fetched: bool = False
     """Whether this leader has given a good answer. From then on this replica refuses pre-votes,
@@ -181,7 +181,8 @@ class Follower:
     has_updated_leader: bool = False
     """Whether this voter has told the leader its endpoints and versions, at kraft.version 0."""
     leader_watermark: int | None = None
-    """The high watermark (exclusive) that the leader named last; None if it has named none."""
+    """The high watermark (exclusive) that the leader named last; None if the leader has named
+    none."""
     fetching: SnapshotFetch | None = None
     """The snapshot that is being fetched; None if no snapshot is being fetched."""
 
@@ -197,8 +198,8 @@ class Follower:
 class PendingChange:
     """The change of the voters or of kraft.version that is in progress. There is at most one.
 
-    While `last_offset` is None, it waits until the new voter answers ApiVersions. Then it waits
-    until the record at `last_offset` is committed.
+    While `last_offset` is None, the change waits until the new voter answers ApiVersions. After
+    that, the change waits until the record at `last_offset` is committed.
     """
 
     request_id: Hashable
@@ -218,10 +219,11 @@ class Leader:
     """The leader of its epoch.
 
     epoch_start: the offset of the epoch's LeaderChange record.
-    check_quorum_deadline: the time (ms) by which a majority has to fetch, or the leader resigns.
+    check_quorum_deadline: the time (ms) at which the leader resigns, unless a majority has fetched
+        by then.
     begin_deadline: the time (ms) at which the leader sends BeginQuorumEpoch again.
-    high_watermark: None until a majority holds a record of this epoch, whatever the replica knew as
-        a follower; exclusive.
+    high_watermark: the high watermark (exclusive); None until a majority holds a record of this
+        epoch, whatever the replica knew as a follower.
     progress: how far the logs of the voters that have fetched are, by their keys in the voter set.
         leader.work has the progress of observers.
     heard: the node ids of the voters that have fetched since check_quorum_deadline was set.
@@ -285,4 +287,4 @@ class Resigned:
     """The node ids of the voters that have not answered EndQuorumEpoch."""
     preferred_successors: tuple[ReplicaKey, ...] = ()
     voted: ReplicaKey | None = None
-    """None: a replica that has led this epoch stores no vote for it."""
+    """Always None: a replica that has led this epoch stores no vote for this epoch."""

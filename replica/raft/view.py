@@ -16,11 +16,12 @@ class View:
     role: the local role in its epoch.
     log: the view of the log.
     now: the time (ms) of this step.
-    committed: this replica knows that all records below this offset are committed. It never falls,
-        whatever role or epoch follows.
+    committed: this replica knows that all records below this offset are committed; None while it
+        knows no such offset. The offset never falls, whatever role or epoch follows.
     truncating: whether the host is truncating the log and has not yet reported its new end.
     has_joined: whether a committed voter set has named this replica since it started.
-    shutdown_deadline: when (ms) the shutdown in progress has to end; None if there is none.
+    shutdown_deadline: when (ms) the shutdown in progress has to end; None if no shutdown is in
+        progress.
     stopped: whether the shutdown is over.
     """
 
@@ -80,13 +81,13 @@ class View:
 
     @property
     def leader(self) -> Leader:
-        """The local role as a Leader. Only for callers that know that this replica leads. In every
-        role, `role.leader_id` is the id of the leader."""
+        """The local role as a Leader. Only callers that know that this replica leads may read this
+        property. In every role, `role.leader_id` is the id of the leader."""
         assert isinstance(self.role, Leader)
         return self.role
 
     def is_local(self, key: ReplicaKey) -> bool:
-        """Whether `key` means this replica."""
+        """Whether `key` is the key of this replica."""
         return self.local_key is not None and key.matches(self.local_key)
 
     @property

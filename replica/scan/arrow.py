@@ -26,8 +26,8 @@ from replica.scan.secret_batches import ShownRegions
 from replica.scan.tables import CONFIG_PROGRAM, NO_PROGRAM
 
 SCALAR_ROWS = 8192
-"""The most rows of the scalar reader in one Arrow batch. The batch ends earlier when their payloads
-and values have this many bytes."""
+"""The most rows of the scalar reader in one Arrow batch. The batch ends earlier when the payloads
+and values of its rows have SCALAR_BYTES bytes."""
 SCALAR_BYTES = 32 * 1024 * 1024
 
 
@@ -35,8 +35,8 @@ class BatchScan(ShownRegions):
     """Iterates once over Arrow batches of BATCH_SCHEMA: a row for each batch of the data, including
     batches with a wrong CRC.
 
-    data, start, expected_offset, redactor: see ShownRegions. Raises UnreadableFileError if the file
-        can no longer be read. Damaged bytes raise no error.
+    data, start, expected_offset, redactor: the arguments of ShownRegions. Raises
+        UnreadableFileError if the file can no longer be read. Damaged bytes raise no error.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

@@ -68,8 +68,8 @@ class BulkReplay:
 
     @classmethod
     def going_on(cls, replay: Replay) -> BulkReplay:
-        """Continue a replay. Its own tables are up to date only after a call of `state`; nobody
-        else may apply records to it before."""
+        """Continue a replay. The replay's own tables are up to date only after a call of `state`.
+        Before that call, nobody else may apply records to the replay."""
         bulk = cls.__new__(cls)
         bulk._begin(replay, meaning)
         return bulk
@@ -87,21 +87,21 @@ class BulkReplay:
 
     @property
     def state(self) -> State:
-        """The state, as Replay gives it."""
+        """The state after all records so far, in the form of Replay.state."""
         if self._slots is not None:
             write_changes(self._slots, self._log, self._replay)
         return self._replay.state
 
     def image(self) -> Image:
-        """The image, as Replay makes it. It takes about 5 us for each entity that has changed since
-        the last image."""
+        """An image of the state after all records so far. Making the image takes about 5 us for
+        each entity that has changed since the last image."""
         if self._slots is not None:
             write_changes(self._slots, self._log, self._replay)
         return self._replay.image()
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
-        """Apply one record, as Replay does. The kernel's tables are written into the replay first.
-        Returns a Refusal if the record can't be applied, else None."""
+        """Apply one record by the scalar replay. What the kernel has changed is written into the
+        replay first. Returns a Refusal if the record can't be applied, else None."""
         if isinstance(record, MetadataRecord):
             self._leave_kernel()
         return self._replay.apply(offset, record)

@@ -23,12 +23,13 @@ _MAX_LONG = (1 << 63) - 1
 
 
 def is_compiled() -> bool:
-    """Whether `load` needs no compiler."""
+    """Whether the kernel is compiled already, so that `load` needs no compiler."""
     return store.find(find_run.name) is not None
 
 
 def load() -> None:
-    """Let this process find runs by the kernel from now on. Raises the errors of Kernel.load."""
+    """Let this process find runs by the kernel from now on. Raises UsageError if the kernel must be
+    compiled and numba isn't installed, and KraftlakeError if the compiler fails."""
     find_run.load()
     use(compiled_run)
 
@@ -36,8 +37,8 @@ def load() -> None:
 def compiled_run(
     view: memoryview, place: Place, epoch: int, room: int, interval: int
 ) -> Run | None:
-    """The run that plain_run finds, except that it ends behind DUES batches with an entry in the
-    index. None as for plain_run."""
+    """The run that plain_run finds; None if plain_run finds none. A run ends behind the DUES-th
+    batch that gets an entry in the index."""
     at, start, expected, end_offset = place
     if len(view) - at < max(SMALL_BYTES, HEADER.size) or expected < 0:
         return plain_run(view, place, epoch, room, interval)

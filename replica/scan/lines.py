@@ -51,7 +51,7 @@ that the caller must read by the scalar reader, and whose rows it must choose.""
 class LineScan(Regions):
     """Iterates once over the pieces of a segment or snapshot, in the order of the file.
 
-    data, expected_offset: see JudgedWalk.
+    data, expected_offset: the arguments of JudgedWalk.
     prefix: the beginning of each line, up to the offset.
     choose: chooses rows; None for all rows.
     takes_type: a function that says whether a record type has lines. A record that can't be decoded
@@ -103,7 +103,7 @@ class LineScan(Regions):
                 at += 1
 
     def _chosen(self, chunk: Chunk) -> Longs:
-        """The numbers of the chosen rows."""
+        """The numbers of the rows of the chunk that `choose` wants."""
         if self._choose is None:
             return self._every_row[: chunk.row_count]
         rows = chunk.rows[:, : chunk.row_count]

@@ -49,7 +49,7 @@ _links = itertools.count()
 
 
 class Kernel:
-    """A function of replica.scan.kernels. The first call, or `load`, loads it.
+    """A function of replica.scan.kernels. The first call, or `load`, loads the machine code.
 
     Calls release the interpreter's lock. An argument that doesn't fit the signature is a bug of the
     caller, and fails an assertion.
@@ -77,9 +77,10 @@ class Kernel:
         return function(*flat)
 
     def load(self) -> Callable[..., int]:
-        """The function with flat arguments. It is compiled if no machine code is stored.
+        """The function with flat arguments. The function is compiled if no machine code is stored.
 
-        Raises UsageError if it must be compiled and numba isn't installed.
+        Raises UsageError if the function must be compiled and numba isn't installed, and
+        KraftlakeError if the compiler fails.
         """
         with self._loading:
             return self._function or self._linked(store.find(self.name))

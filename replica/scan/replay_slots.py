@@ -27,10 +27,11 @@ topic's name."""
 
 class SlotArrays:
     """The arrays in which a kernel keeps its slots: slots, index, arena and state (see
-    replay_tables). Larger arrays replace them when they must grow."""
+    replay_tables). Larger arrays replace these arrays when they must grow."""
 
     def __init__(self, slots: Longs, arena: Bytes, state_items: int) -> None:
-        """slots, arena: the first arrays. At first `state` counts none of their items as used."""
+        """slots, arena: the first arrays. At first `state` counts none of the items of both arrays
+        as used."""
         self.slots = slots
         self.arena = arena
         self.state: Longs = np.zeros(state_items, np.int64)
@@ -42,14 +43,15 @@ class SlotArrays:
         return self.slots[: count * t.SLOT_COLUMNS].reshape(count, t.SLOT_COLUMNS)
 
     def make_index(self, *, with_hashes: bool) -> None:
-        """Make the index of the slots in use. with_hashes: whether their hashes are known."""
+        """Make the index of the slots in use. with_hashes: whether the slots have their hashes
+        already."""
         items = 2 * max(512, self.slots.size // t.SLOT_COLUMNS)
         self.index: Longs = np.zeros(1 << (items - 1).bit_length(), np.int64)
         index_slots(self.slots, self.index, self.arena, self.state, int(with_hashes))
 
 
 class ReplaySlots(SlotArrays):
-    """The arrays that the kernel of the replay takes. puts: see STATE_PUTS."""
+    """The arrays that the kernel of the replay takes. puts: the slots that STATE_PUTS counts."""
 
     def __init__(self, known: State) -> None:
         """Makes slots for everything in `known`. None of them counts as changed."""
@@ -86,7 +88,7 @@ def topic_ids(slots: Table) -> list[str]:
 
 
 def grown(array: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
-    """A larger array, which begins with the items of this one."""
+    """A larger array, which begins with the items of `array`."""
     larger: npt.NDArray[Number] = np.empty(size, array.dtype)
     larger[: array.size] = array
     return larger

@@ -15,10 +15,12 @@ from replica.scan.native import Longs
 from replica.scan.tables import KERNEL_PROGRAMS
 
 SLOT_KIND, SLOT_HASH, SLOT_KEY_A, SLOT_KEY_B, SLOT_CHANGED, SLOT_OFFSET, SLOT_LIFE = range(7)
-"""Columns of every slot. KIND: see below. KEY_A, KEY_B: the pair of numbers; for a key of bytes,
-their position and their number in the arena. CHANGED: 1 if the entity has changed since it was
-written into the replay's tables. OFFSET: the offset of the record that last changed the entity.
-LIFE: see the columns of a TOPIC and of a NAME."""
+"""Columns of every slot. KIND: TOPIC, NAME, PARTITION, BROKER, or PUT + api key. KEY_A, KEY_B: the
+pair of numbers; for a key of bytes, their position and their number in the arena. CHANGED: 1 if the
+entity has changed since it was written into the replay's tables. OFFSET: the offset of the record
+that last changed the entity. LIFE: a number for a TOPIC, a NAME and a slot that belongs to one of
+them, by which removed entities are found."""
+
 _OWN = 7
 SLOT_COLUMNS = 24
 """The number of columns of a slot. A slot fills three cache lines."""
@@ -37,8 +39,9 @@ topic's name. REMOVED_AT: the offset of the last removal; NOWHERE_YET before the
 
 NAME_OWNER, NAME_REMOVED_AT, NAME_CONFIGS_GO = range(_OWN, _OWN + 3)
 """Columns of a NAME. LIFE: the number of times that the configs of the name were removed. OWNER:
-the slot of the topic with this name; NOBODY if no topic has it. REMOVED_AT: as in a TOPIC.
-CONFIGS_GO: 1 if the replay's tables still hold removed configs."""
+the slot of the topic with this name; NOBODY if no topic has this name. REMOVED_AT: the offset of
+the last removal of the configs; NOWHERE_YET before the first removal. CONFIGS_GO: 1 if the replay's
+tables still hold removed configs."""
 
 BROKER_EXISTS, BROKER_EPOCH = range(_OWN, _OWN + 2)
 """Columns of a BROKER. EXISTS: 1 if the broker is registered. EPOCH: its broker epoch."""
@@ -94,11 +97,11 @@ NOWHERE_YET = -1
     STATE_SEED_B,
 ) = range(8)
 STATE_ITEMS = 8
-"""Items of the array `state`. SLOTS, ARENA: the numbers of slots and of bytes of the arena in use.
-PUTS: the number of items of `puts` in use: the changed slots of the PUT kinds, except configs.
-REFUSED: the number of records that could not be applied so far. EXPLAINED: 0 if the kernel must
-stop at the first record that can't be applied. STOP: a STOP code. SEED_A, SEED_B: random numbers
-for the hash, because an attacker may choose the keys."""
+"""The number of items of the array `state`. SLOTS: the number of slots in use. ARENA: the number of
+bytes in use in the arena. PUTS: the number of items of `puts` in use: the changed slots of the PUT
+kinds, except configs. REFUSED: the number of records that could not be applied so far. EXPLAINED: 0
+if the kernel must stop at the first record that can't be applied. STOP: a STOP code. SEED_A,
+SEED_B: random numbers for the hash, because an attacker may choose the keys."""
 
 STOP_DONE = 0
 """The row was replayed."""
@@ -191,8 +194,8 @@ NO_STEP = -1
 
 
 def _layout(program: Program) -> list[int]:
-    """The numbers of LAYOUTS for one program: the step of each field, NO_STEP where the program
-    lacks the field; the step behind the key; the action; and the kind of PUT."""
+    """The numbers of LAYOUTS for one program: the step of each field, NO_STEP for a field that the
+    program lacks; the step behind the key; the action; and the kind of PUT."""
     own = program.steps[: program.width]
     number = {step.name: k for k, step in enumerate(own)}
     line = [next((number[name] for name in names if name in number), NO_STEP) for names in _FIELDS]
@@ -205,5 +208,6 @@ def _layout(program: Program) -> list[int]:
 
 
 LAYOUTS: Longs = np.array([_layout(program) for program in KERNEL_PROGRAMS], np.int64).ravel()
-"""The numbers of _layout, LAYOUT_COLUMNS of them for each of KERNEL_PROGRAMS, one after another."""
+"""The numbers that _layout gives for each of KERNEL_PROGRAMS, one program after another, with
+LAYOUT_COLUMNS numbers for each program."""
 assert LAYOUTS.size == LAYOUT_COLUMNS * len(KERNEL_PROGRAMS)

@@ -39,7 +39,8 @@ def batch_rows(
     reader: LogRecordReader,
     inflation: Inflation,
 ) -> Iterator[ScalarRow]:
-    """A row for each record of one batch with a valid CRC. inflation: the limit of its file.
+    """A row for each record of one batch with a valid CRC. inflation: the limit of decompression
+    for the batch's file.
 
     If the ends of further records can't be found, a last row of type UNREADABLE has the reason. Its
     value is the part of the batch that may be shown.

@@ -48,15 +48,16 @@ class Appends:
         return sum(append.is_acknowledged for append in self._appends.values())
 
     def invoked(self, leader: SimulatedHost, epoch: int, batches: Sequence[bytes]) -> None:
-        """Note that a client appends these batches. Their base offset and epoch don't matter."""
+        """Note that a client appends these batches. The base offset and the epoch in the bytes of a
+        batch don't matter."""
         for data in batches:
             content = data[CRC_START:]
             assert content not in self._appends, "no two appends are alike"
             self._appends[content] = InvokedAppend(leader, epoch, self._acknowledged_end)
 
     def handed(self, host: SimulatedHost) -> None:
-        """Note that a host's state machine got committed batches. If the host leads, this
-        acknowledges its clients' batches."""
+        """Note that a host's state machine got committed batches. If the host leads, the batches of
+        its clients count as acknowledged."""
         role = host.raft.role
         for batch in host.committed:
             if batch.control:

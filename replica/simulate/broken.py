@@ -30,7 +30,7 @@ class BrokenInvariantError(KraftlakeError):
 
 
 def broken(name: str, detail: str) -> NoReturn:
-    """Raises BrokenInvariantError. name: one of INVARIANTS. detail: what broke it."""
+    """Raises BrokenInvariantError. name: one of INVARIANTS. detail: what broke the invariant."""
     assert name in INVARIANTS, name
     raise BrokenInvariantError(f"{name}: {detail}")
 

@@ -34,7 +34,7 @@ class DiskFaults:
     """The faults of a disk. Rates are probabilities for each call, from 0 to 1.
 
     capacity_bytes: writes beyond this size fail; None for no limit.
-    call_ms: the time of every write and sync (see `SimulatedDisk.busy_ms`).
+    call_ms: the time (ms) that every write and sync takes.
     """
 
     read_error_rate: float = 0.0
@@ -154,13 +154,13 @@ class SimulatedDisk(FileSystem):
         self._boots = 0
 
     def power_loss_in(self, calls: int | None) -> None:
-        """Lose power in the call after `calls` more calls; with None power stays on."""
+        """Lose power in the call after `calls` more calls. If `calls` is None, power stays on."""
         self._calls_left = calls
 
     @property
     def is_armed(self) -> bool:
         """Whether a planned power loss has not happened yet. If a test has planned one for the
-        middle of a script, this tells whether the script ended before the power loss."""
+        middle of a script, this property tells whether the script ended before the power loss."""
         return self._calls_left is not None
 
     def crash(self) -> None:
@@ -182,7 +182,8 @@ class SimulatedDisk(FileSystem):
 
     @contextmanager
     def inspected(self) -> Iterator[None]:
-        """A context in which calls don't fail, count or take time, to inspect the disk."""
+        """A context for inspecting the disk: calls in it don't fail, aren't counted and take no
+        time."""
         kept = self.faults, self.calls, self.busy_ms, self._calls_left
         self.faults, self._calls_left = DiskFaults(), None
         try:
@@ -350,8 +351,8 @@ class _SimulatedFile(File):
         self.begin_sync()()
 
     def begin_sync(self) -> Callable[[], None]:
-        """The returned function syncs nothing that is written later; the function of a real disk
-        may sync it."""
+        """A function that syncs what was written before this call, and nothing that is written
+        later. On a real disk, the function may also sync later writes."""
         self._check()
         begun = list(self._inode.unsynced)
 

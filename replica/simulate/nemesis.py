@@ -21,13 +21,15 @@ Fault: TypeAlias = Callable[[Simulation, SimulatedMachine], None]
 
 
 def drawn(random: Random, network: Network) -> tuple[Fault, ...]:
-    """The faults that exist in a run. A fault that is there twice happens twice as often. In a
-    quarter of the runs, by chance, all faults exist. In the other runs each fault exists or not, so
-    that frequent crashes don't hide rare combinations (swarm testing: Groce et al., 2012).
+    """The faults that exist in a run. A fault that occurs twice in the result happens twice as
+    often. In a quarter of the runs, by chance, all faults exist. In the other runs each fault
+    exists or not, so that frequent crashes don't hide rare combinations (swarm testing: Groce et
+    al., 2012).
 
-    In these other runs each fault of `network` is also kept or switched off. In a third of them a
-    network partition is healed less often. It then lasts longer than a leader may lead without a
-    majority."""
+    In these other runs each fault of `network` is also kept or switched off. In a third of these
+    other runs, network partitions are healed less often. A partition then lasts longer than a
+    leader may lead without a majority.
+    """
     if random.random() < 0.25:
         return _ACTIONS
     there = {fault for fault in dict.fromkeys(_ACTIONS) if random.random() < 0.5}
@@ -51,7 +53,7 @@ def _crash(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _crash_soon(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Power will be lost in a later call to the disk, or between two effects."""
+    """Let the node lose power in a later call to its disk, or between two effects."""
     if simulation.random.random() < 0.5:
         node.disk.power_loss_in(simulation.random.randrange(30))
     elif node.host is not None:
@@ -105,7 +107,7 @@ def _slow_disk(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _fill(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Make the disk almost full, or unlimited again."""
+    """Make the node's disk almost full, or unlimited again."""
     faults = node.disk.faults
     room = node.disk.used_bytes() + simulation.random.randrange(2000)
     faults.capacity_bytes = room if faults.capacity_bytes is None else None
@@ -148,7 +150,7 @@ def _remove_leader(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _upgrade(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Ask for kraft.version 1, which changes only a static quorum."""
+    """Ask for kraft.version 1. Only a static quorum is changed by this."""
     leader = simulation.leader()
     if leader is not None:
         simulation.ask(leader, UpdateFeaturesRequest(kraft_version=1))

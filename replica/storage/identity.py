@@ -1,4 +1,5 @@
-"""meta.properties names the owner of a directory. `format` writes it once (Kafka: StorageTool)."""
+"""The file meta.properties, which names the owner of a directory. The command `format` writes this
+file once (Kafka: StorageTool)."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def read_identity(files: FileSystem, folder: str) -> ReplicaId | None:
     """The replica that meta.properties names. None if the directory isn't formatted, or if the file
     names no replica.
 
-    Raises DataError, which names file and byte.
+    Raises DataError, which names file and byte, for a damaged file.
     """
     if FILE_NAME not in files.names(folder):
         return None

@@ -12,7 +12,7 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 class QuorumStateFile:
-    """The file in the partition's folder. Only this class writes it."""
+    """The file quorum-state in the partition's folder. Only this class writes the file."""
 
     def __init__(self, files: FileSystem, folder: str) -> None:
         self._files = files

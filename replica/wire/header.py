@@ -57,7 +57,7 @@ class WireRequest:
     version: int
     correlation_id: int
     client_id: str | None
-    """The name that the client gives itself; None if it gives none."""
+    """The name that the client gives itself; None if the client gives no name."""
     message: Message
 
 
@@ -71,8 +71,8 @@ def decode_request(
     served: the versions that are served, by API key; None for all declared versions.
     apis: the APIs by API key.
 
-    Raises UnsupportedVersionError for another version of a served API, and another DataError for
-    bytes that aren't a request.
+    Raises UnsupportedVersionError for a version of a served API that isn't served, and another
+    DataError for bytes that aren't a request.
     """
     if len(frame) < _START.size:
         raise TruncatedDataError(f"a request header needs {_START.size} bytes", 0)
@@ -112,7 +112,8 @@ def response_pieces(api: Api, version: int, correlation_id: int, message: Messag
 
 
 def correlation_id_of(frame: Buffer) -> int:
-    """The correlation id of a response. Raises TruncatedDataError if there are too few bytes."""
+    """The correlation id of a response. Raises TruncatedDataError if the frame has too few
+    bytes."""
     if len(frame) < 4:
         raise TruncatedDataError("a response header needs 4 bytes", 0)
     return int.from_bytes(frame[:4], "big", signed=True)

@@ -129,6 +129,30 @@ def test_directories_that_were_only_formatted_have_the_verdict_of_check(
     assert sum(one["notes"] for one in held) == expected["notes"] == len(cluster_ids)
 
 
+@pytest.mark.parametrize("is_captured_first", [True, False])
+def test_a_further_disk_of_a_broker_is_no_voter_that_lost_its_log(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, is_captured_first: bool
+) -> None:
+    nodes, lake, taken = tmp_path / "nodes", tmp_path / "lake", tmp_path / "taken"
+    for node in (1, 2):
+        shutil.copytree(data / RECORDED / str(node), nodes / str(node))
+    disk = format_only(nodes / "3-disk2", 3, cluster_of(data))
+    (disk / "orders-0").mkdir()
+    (disk / "orders-0/partition.metadata").write_text("version: 0\n")
+    (expected,) = kraftlake("check", "--json", nodes).verdicts
+    if is_captured_first:
+        assert kraftlake("capture", nodes, "-o", taken).code == 0
+    source = taken if is_captured_first else nodes
+    assert kraftlake("ingest", "--lake", lake, source).code in (0, 1)
+    assert kraftlake("build", "--lake", lake).code == 0
+    (row,) = rows(lake, "SELECT * FROM gold.verdicts")
+    assert {one["node_id"]: one["doubt"] for one in row["voters"]}[3] == "not-given"
+    found = [one["rule"] for one in rows(lake, "SELECT rule FROM gold.findings WHERE node_id = 3")]
+    assert found == ([] if is_captured_first else ["metadata-log-not-given"])
+    if not is_captured_first:
+        assert as_of_check(row) == as_of_check(expected)
+
+
 @pytest.mark.slow
 def test_a_later_round_of_formatted_directories_has_a_verdict_too(
     data: Path, tmp_path: Path, kraftlake: Kraftlake

@@ -77,7 +77,8 @@ def test_recover_says_that_nothing_committed_is_lost_and_to_format_nothing(
         "on node 4",
     ]
     assert "No committed record is only on nodes 3 and 4. Make directories" in made
-    assert "Restart the brokers" not in ended.out, "they applied nothing that is lost"
+    assert "restart the brokers" not in ended.out, "they applied nothing that is lost"
+    assert "needs: no log grew" not in ended.out, "both logs end alike, so none grew meanwhile"
     rows = kraftlake("recover", "--plan", "--json", folder / "1", folder / "2").answers
     assert {(row["answer"], row["has_majority"]) for row in rows} == {("safe", False)}
 
@@ -152,3 +153,18 @@ def test_the_only_files_of_a_leader_who_gave_up_show_it(
         for line in acts:
             assert f"ind out whether {others} run" in line
             assert f"each with its own disk ({enough})" in line
+
+
+@pytest.mark.parametrize("given", [("1",), ("1", "2"), ("1", "2", "5")])
+def test_without_a_leader_no_line_of_a_plan_makes_anybody_stop_brokers(
+    kraftlake: Kraftlake, tmp_path: Path, given: tuple[str, ...]
+) -> None:
+    folder = incident(tmp_path / "nodes")
+    ended = kraftlake("recover", "--plan", *(folder / node for node in given))
+    assert "all nodes were stopped" not in ended.out
+    stops = [text for text, _ in steps_in(ended) if "stop every controller" in text]
+    assert len(stops) == 1
+    assert stops[0].endswith("stop every controller. Stop no broker before there is a leader.")
+    restarts = [text for text, _ in steps_in(ended) if "estart the brokers" in text]
+    assert all("Once the quorum has a leader, restart the brokers" in one for one in restarts)
+    assert bool(restarts) == (given == ("1",)), "one voter alone may lack what was committed"

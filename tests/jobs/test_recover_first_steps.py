@@ -65,7 +65,7 @@ def test_an_answer_without_a_voter_s_directory_names_what_it_rests_on(
     assert ended.lines[1].startswith("recover     Start nodes 2 and 3, unless they run. No commit")
     assert "holds all that was committed" not in ended.out
     rows = kraftlake("recover", "--plan", "--json", *two).answers
-    assert [row["needs"][1] for row in rows] == [condition] * 2
+    assert [row["needs"][0] for row in rows] == [condition] * 2
     assert kraftlake("recover", "--plan", *two, tmp_path / "left/1").code == 1
 
 

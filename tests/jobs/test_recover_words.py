@@ -171,34 +171,6 @@ def test_a_working_majority_is_left_running_and_a_stale_voter_is_kept_from_votin
     assert f"it has no quorum-state, so it {twice}" in unproven.out
 
 
-@pytest.mark.usefixtures("recorded")
-@pytest.mark.parametrize(
-    "paths",
-    [(SPLIT,), (f"{SPLIT}/1", f"{SPLIT}/3"), (f"{SPLIT}/2",)],
-    ids=["all voters", "a majority", "no majority"],
-)
-def test_what_a_plan_relies_on_is_told(kraftlake: Kraftlake, paths: tuple[str, ...]) -> None:
-    need = (
-        "all nodes were stopped before you copied the first directory; if they run, copy all again"
-    )
-    assert f"  needs: {need}" in kraftlake("recover", "--plan", *paths).lines
-    rows = kraftlake("recover", "--plan", "--json", *paths).answers
-    assert all(row["needs"][0] == need for row in rows)
-    assert all(len(row["needs"]) == (1 if paths == (f"{SPLIT}/2",) else 2) for row in rows)
-
-
-@pytest.mark.usefixtures("recorded")
-def test_what_rests_on_no_copy_needs_no_stopped_nodes(kraftlake: Kraftlake) -> None:
-    """All voters are here with the same log: whoever wins, no node loses a record."""
-    whole = "kafka-4.4.0-dynamic/final"
-    ended = kraftlake("recover", "--plan", whole)
-    assert "  the quorum needs no recovery: every voter is here" in ended.lines
-    assert "needs:" not in ended.out
-    played = kraftlake("rehearse", "--seeds", "0:2", "--failures", "0", whole)
-    assert (played.code, "needs:" in played.out) == (0, False)
-    assert "Safe for the metadata log; topics' partitions are not rehearsed." in played.lines[1]
-
-
 def test_what_is_refused_is_refused_whatever_ran(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:

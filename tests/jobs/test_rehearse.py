@@ -219,9 +219,8 @@ def test_a_voter_without_a_directory_makes_the_answer_unknown_until_it_is_said_t
     assert without.answer_lines[0].endswith(": 6 runs, seeds 0 to 5: safe, if its needs hold")
     assert re.fullmatch(
         r"rehearsed   In 6 of 6 runs a node leads at the end \(node \d in \d and node \d in \d\), "
-        r"and no committed record of the metadata log is lost\. Safe for the metadata log, if all "
-        r"nodes were stopped before you copied the first directory; topics' partitions are not "
-        r"rehearsed\.",
+        r"and no committed record of the metadata log is lost\. Safe for the metadata log, if no "
+        r"log grew after the first directory was copied; topics' partitions are not rehearsed\.",
         without.lines[1],
     )
     assert without.code == 4, "a script stops until somebody has checked the needs, as with plan"

@@ -84,7 +84,7 @@ def test_check_and_diff_know_what_recover_proves_was_never_committed(
     (diverged,) = {one for one, row in planned.items() if row["superseded_lost"]}
     (verdict,) = kraftlake("check", "--json", out).verdicts
     of_losses = [one["text"] for one in verdict["facts"] if "log-divergence" in one["rules"]]
-    never = "never committed, if all nodes were stopped before the first directory was copied"
+    never = "never committed, if no log grew after the first directory was copied"
     assert of_losses
     assert all(never in one for one in of_losses)
     conditional = [text for text in of_losses if text.startswith("If node 5 leads, nodes 2 and 3")]

@@ -50,7 +50,7 @@ def _said(reason: Reason) -> str:
 
 
 def _and_more(texts: Sequence[str], noun: str) -> str:
-    """The first of the texts, and the number of the others, which stand below."""
+    """The first of the texts, and how many others the lines below this one list."""
     more = f" ({counted(len(texts) - 1, f'more {noun}')} below)" if len(texts) > 1 else ""
     return f"{texts[0].rstrip('.')}{more}"
 

@@ -58,7 +58,7 @@ class EntityFilter:
     names: tuple[str, ...] = ()
     """Patterns of names with * and ?; an entity must match at least one of them."""
     topic: str | None = None
-    """A topic, as in About."""
+    """The topic of which the entities are shown, as by About.topic."""
 
     def __post_init__(self) -> None:
         check_patterns("--entity", self.entities, _ORDER)
@@ -117,7 +117,7 @@ class _Limited:
         self.counts: Counter[str] = Counter()
 
     def of(self, things: Iterable[tuple[str, _T]]) -> Iterator[_T]:
-        """The entities that are shown. things: each with its kind."""
+        """The entities that are shown. things: (kind, entity) of each entity."""
         for kind, thing in things:
             self.counts[kind] += 1
             if self.limit is None or self.counts[kind] <= self.limit:

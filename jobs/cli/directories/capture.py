@@ -30,8 +30,8 @@ _READABLE_NAMES = (
 
 
 def run(options: CaptureOptions) -> int:
-    """Captures the directories below the paths. Returns 1 where a directory is damaged or kept
-    changing. Raises KraftlakeError."""
+    """Captures the directories below the paths. Returns 1 where something is damaged, a directory
+    kept changing, or one of several paths holds nothing to copy; else 0. Raises KraftlakeError."""
     redactor = _redactor(options) if options.redacted else None
     report = partial(_report, "capture")
     with ExitStack() as stack:
@@ -41,8 +41,8 @@ def run(options: CaptureOptions) -> int:
 
 
 def run_redact(options: RedactOptions) -> int:
-    """Copies directories of stopped nodes, in particular captures, without their secrets; otherwise
-    as `run`.
+    """Copies directories of stopped nodes, in particular captures, without their secrets. Returns
+    what `run` returns.
 
     The copy of a capture has the capture's time. Raises UsageError where the paths hold captures of
     several times.

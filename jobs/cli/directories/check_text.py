@@ -66,7 +66,7 @@ def severity_of(option: str, text: str) -> Severity:
 
 
 def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
-    """Whether a finding of this severity or worse was found."""
+    """Whether the counts have a finding of the severity `level` or of a worse one."""
     return any(count and one.rank <= level.rank for one, count in counts.items())
 
 
@@ -107,8 +107,8 @@ def _log(examined: Examined, epoch: int | None) -> str:
 
 
 def _result(member: JudgedDirectory, findings: Iterable[Finding]) -> str:
-    """The result, such as `ok` or `2 errors`; `no fault found` where not everything could be
-    judged."""
+    """The text about a directory or file, such as `ok` or `2 errors`; `no fault found` where not
+    everything could be judged."""
     counts = counted_by(findings)
     bad = [
         counted(counts[severity], NOUNS[severity])

@@ -30,8 +30,8 @@ def disks_of_several(examined: Iterable[Examined]) -> str:
 
 
 def refusing_nodes(examined: Iterable[Examined], cluster_id: str | None) -> dict[int, str]:
-    """The nodes of a cluster that refuse to start with these directories, each with its text for
-    Cluster.unstartable. The cluster's other rules are not applied."""
+    """The nodes of a cluster that refuse to start with these directories, by node id, each with its
+    text for Cluster.unstartable. The cluster's other rules are not applied."""
     mine = [
         one
         for one in examined

@@ -10,9 +10,12 @@ from replica.history.ranges import Ranges
 from replica.model.epochs import OffsetAndEpoch
 from replica.words import counted, named
 
-NEED = "all nodes were stopped before you copied the first directory; if they run, copy all again"
+NEED = (
+    "no log grew after the first directory was copied; if one grew, copy the directories of all "
+    "running nodes anew, and stop no broker for that"
+)
 """The condition of an answer about starting nodes with directories that were copied. No file shows
-whether it holds."""
+whether it holds. A broker that stops can't register again before the quorum has a leader."""
 
 
 def static_voters_need(voters: Iterable[int]) -> str:

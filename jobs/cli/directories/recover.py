@@ -124,7 +124,7 @@ class _Made(NamedTuple):
 
     @property
     def answer_line(self) -> str:
-        """The answer in one line, which stands below the cluster's verdict."""
+        """The answer in one line, which is printed below the cluster's verdict."""
         if self.no_plan is not None:
             return sentence(f"no plan: {self.no_plan.why}")
         return answer_line(self.plan, self.by_key, self.hosted, self.brokers)
@@ -327,8 +327,8 @@ def _of_inputs(inputs: CheckInputs) -> Iterator[str]:
     directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
     if len(directories) > 1:
         yield (
-            f"{len(directories)} captures: a plan holds only where every controller was stopped "
-            "before the first of them was taken"
+            f"{len(directories)} captures: a plan holds only where no log grew after the first "
+            "of them was taken"
         )
 
 

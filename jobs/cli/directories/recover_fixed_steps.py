@@ -58,8 +58,9 @@ FIND_OUT_WHY_NOBODY_LEADS = RecoverStep(
 continue."""
 
 RESTART_BROKERS = RecoverStep(
-    "Restart the brokers, which may have applied records that are lost now, and compare the topics "
-    "with what brokers hold before clients are let in.",
+    "Once the quorum has a leader, restart the brokers, one after another: they may have applied "
+    "records that are lost now. Compare the topics with what brokers hold before clients are let "
+    "in.",
     (
         noted(
             Shell("bin/kafka-server-stop.sh --process-role=broker"),

@@ -26,7 +26,7 @@ from replica.doctor.quorum.known_voter import NOT_AT_HAND, VoterDoubt
 from replica.doctor.quorum.reasons import unless_changed
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
-from replica.doctor.verdict.start_of_voters import StartOfVoters
+from replica.doctor.verdict.start_of_voters import NO_BROKER, StartOfVoters
 from replica.metadata.image.partition import topic_of
 from replica.model.keys import ReplicaKey
 from replica.model.voters import majority
@@ -116,7 +116,8 @@ class PlannedQuorum:
         ]
         what = "controller" if self.partition.is_metadata else "replica of the quorum"
         first = "Only if these disks are gone: " if self.not_given else ""
-        return RecoverStep(sentence(f"{first}stop every {what}"), self._stopping(nodes))
+        brokers = f" {NO_BROKER}" if self.plan.answer is not RecoveryDecision.REFUSED else ""
+        return RecoverStep(sentence(f"{first}stop every {what}") + brokers, self._stopping(nodes))
 
     def start_with_own_disk(self, voter: ReplicaKey) -> RecoverStep:
         """The step for a voter about which only this is known: its directory was not given."""
@@ -210,7 +211,7 @@ class PlannedQuorum:
     @property
     def rejoining(self) -> tuple[ReplicaKey, ...]:
         """The voters that join again with empty disks if their own disks turn out to be older
-        copies. None where the other voters are no majority, because then nobody can join."""
+        copies. Empty where the other voters are no majority, because then nobody can join."""
         late = tuple(voter.key for voter in self._late)
         others = sum(voter in self.left and voter not in late for voter in self.voters)
         return late if others >= majority(len(self.voters)) else ()
@@ -325,7 +326,8 @@ class PlannedQuorum:
 
     def without_majority(self) -> Iterator[RecoverStep]:
         """The steps without a majority. Kafka has no command for this case. A voter is its node id
-        and directory id, so a copy of the newest log under both can replace a lost voter."""
+        and directory id, so a copy of the newest log under these two ids can replace a lost
+        voter."""
         if not self.voters:
             yield RecoverStep(
                 "Find out who the voters are.",

@@ -174,7 +174,7 @@ def answer_line(
     hosted: HostedReplicas = NO_BROKERS,
     brokers: BrokerSteps = NO_STEPS,
 ) -> str:
-    """The answer in one line, which stands below the cluster's verdict: what to do first, and
+    """The answer in one line, which is printed below the cluster's verdict: what to do first, and
     whether committed records are lost, with the first reason or the condition. hosted, brokers: see
     steps_of."""
     answer = _answer(plan, by_key[plan.winner.key])
@@ -344,7 +344,7 @@ def _of_another(
 def _in_conflict(standing: RankedReplica) -> Iterator[str]:
     """What Kafka would do to a log that has other records than the first log in the same epoch.
     Kafka compares only the offsets at which epochs end. So it keeps such records below the smaller
-    end of that epoch, and truncates only those above it."""
+    end of that epoch, and truncates only those from this end on."""
     end = standing.log.end_offset
     end = end if standing.truncates_to is None else min(end, standing.truncates_to)
     kept = () if standing.snapshot_id is not None else below(standing.at_risk, end)
@@ -359,7 +359,8 @@ def _in_conflict(standing: RankedReplica) -> Iterator[str]:
 
 
 def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
-    """What a replica loses if a voter other than the first of the ranking wins."""
+    """Which records a replica loses if a voter other than the first of the ranking wins; no text
+    where it loses none."""
     if standing.may_lose:
         never = plan.answer is RecoveryDecision.SAFE
         yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (

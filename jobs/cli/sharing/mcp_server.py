@@ -64,7 +64,8 @@ class Served:
         return await self.rows_of([*words, "--", *self.paths], fine)
 
     async def ask_lake(self, *words: str) -> dict[str, Any]:
-        """The rows that `sql` prints. Raises ToolError where directories are served."""
+        """The rows that `sql` prints. Raises ToolError where directories are served, and with the
+        command's error."""
         if self.lake is None:
             raise ToolError("this server was started with directories; SQL needs --lake")
         return await self.rows_of(["sql", "--json", f"--lake={self.lake}", *words])

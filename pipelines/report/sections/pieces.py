@@ -32,7 +32,8 @@ class Column(NamedTuple):
 
     def holding(self, value: Shown, *, span: int | None = None) -> Html:
         """A cell of the column with this content. A phone shows tables as cards, in which each cell
-        is named by the head of its column. span: over how many columns it goes."""
+        is named by the head of its column. span: the number of columns over which the cell goes;
+        None for one."""
         name, scope = ("th", "row") if self.is_head else ("td", None)
         content = "" if value is None else value if isinstance(value, str) else str(value)
         return element(
@@ -84,7 +85,7 @@ def table(
 
 
 def section(identity: str, name: str, title: str, *parts: str) -> Html:
-    """A section that links lead to by its identity and name."""
+    """A section of the page. `identity` and `name` make the id to which links lead."""
     heading = element("h3", title, id=f"{identity}-{name}")
     return element("section", heading, *parts, aria_labelledby=f"{identity}-{name}")
 
@@ -97,7 +98,8 @@ def details(summary: str, *parts: str, **attributes: object) -> Html:
 
 
 def sql(text: str, of: str) -> Html:
-    """The SQL behind a figure; nothing where it is made without a lake."""
+    """An element with the SQL behind a figure; empty where `text` is "", as for a figure that is
+    made without a lake."""
     if not text:
         return EMPTY
     label = joined(("SQL", element("span", f" of {of}", class_="quiet")))
@@ -143,7 +145,8 @@ def keys(fills: Fills) -> Html:
 
 
 def json(text: str) -> Html:
-    """JSON; what is beyond the first characters is folded."""
+    """An element with JSON, of which only the first LONG characters are shown until the reader
+    opens it."""
     if len(text) <= LONG:
         return code(text)
     link = element("span", f"… all {len(text)} characters", class_="link")

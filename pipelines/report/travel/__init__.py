@@ -1,7 +1,7 @@
 """The part of the page on which a reader goes through a cluster's history, change by change.
 
-- `queries`: the SQL; `cluster_history`: its answers about one cluster, sampled where there are too
-  many, and replica.doctor.health on the states of chosen moments; `gathering` asks and judges.
+- `queries`: the SQL. `cluster_history`: the answers about one cluster (a sample where there are too
+  many), and the judgements of replica.doctor.health on chosen moments. `gathering`: makes both.
 - `steps`: the moments at which something changed, with the partitions and brokers of that moment.
 - `moments`: the steps at which health is judged.
 - `packed`: the whole history as compact JSON for the page; `strip`: the drawing under the slider.

@@ -38,7 +38,7 @@ class ClusterHistory:
     versions: Figure
     """Rows of queries.versions."""
     steps: ReportSteps
-    """The steps of these changes and versions."""
+    """The steps of `changes` and `versions`."""
     all_changes: int
     """The number of the cluster's changes in the tables."""
     all_versions: int

@@ -88,7 +88,7 @@ def _leaders(steps: ReportSteps, scale: Scale, evidence: Evidence, fills: Fills)
 
 def troubles(steps: ReportSteps) -> list[tuple[int, int]]:
     """For each step, the number of partitions without leader, and the number of partitions with
-    fewer in-sync replicas than replicas. The second number includes the first."""
+    fewer in-sync replicas than replicas. A partition may count in both."""
     found: list[tuple[int, int]] = []
     states = steps.partitions.states
     none = [int(state[0] == ABSENT) for state in states]
@@ -112,8 +112,8 @@ class AtMost(NamedTuple):
 
 
 def at_most(steps: ReportSteps, counts: Sequence[int], first: int = 0) -> AtMost:
-    """The first step with the most partitions. counts: the number of partitions with the problem,
-    at each step from `first` on."""
+    """The first step at which the most partitions have a problem. counts: the number of partitions
+    with the problem, at each step from `first` on."""
     most = max(counts, default=0)
     step = first + counts.index(most) if counts else first
     of = sum((move.before < 0) - (move.after < 0) for move in steps.partitions.moves
@@ -158,7 +158,7 @@ def _broker_marks(steps: ReportSteps, scale: Scale) -> list[Html]:
 
 def _ticks(steps: ReportSteps, scale: Scale) -> Iterator[Html]:
     """The times of some steps. The distance of steps is by number, not by time. A step of a lost
-    branch may be earlier than the steps before it; such a time is left out."""
+    branch may be earlier than the steps before it; its time is then left out."""
     known: list[tuple[int, int]] = []
     for place, time in enumerate(steps.times):
         if time is not None and (not known or time >= known[-1][1]):

@@ -20,8 +20,8 @@ from replica.metadata.record import MetadataRecord
 ENDLESS_LEADERS = 5
 """The number of successive leaders without changes for which there is a finding."""
 MAX_REIGN_MS = 30_000
-"""The longest time (ms) as leader for a leader to count as idle. With a longer time the quorum
-works, even without requests."""
+"""The longest time (ms) as leader for a leader to count as idle. A quorum whose leader leads for
+longer works, even without requests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ finding takes more memory than a line."""
 
 
 def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iterator[Finding]:
-    """Findings that the file is missing, that its entries are out of order, or that they differ
-    from the epochs which the log has from its start on."""
+    """Findings that leader-epoch-checkpoint is missing, that its entries are out of order, or that
+    the entries differ from the epochs which the log has from its start on."""
     directory = examined.directory
     file = examined.file_of(FileKind.LEADER_EPOCH_CHECKPOINT)
     entries = directory.leader_epochs

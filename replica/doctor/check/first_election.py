@@ -31,14 +31,14 @@ class Formatting(StrEnum):
     """How kafka-storage formatted a node. The values are part of the output of `check --json`."""
 
     STANDALONE = "standalone"
-    """With --standalone: the node is the only voter."""
+    """The node was formatted with --standalone: it is the only voter."""
     INITIAL_CONTROLLERS = "initial-controllers"
-    """With --initial-controllers, which named the first voters."""
+    """The node was formatted with --initial-controllers, which named the first voters."""
     STATIC = "static"
-    """Without voters; the node has started with controller.quorum.voters."""
+    """The node was formatted without voters, and has started with controller.quorum.voters."""
     NO_VOTERS = "no-voters"
-    """Without voters, and no file of the node names any: the node will join, or is a voter of a
-    static quorum that never started."""
+    """The node was formatted without voters, and none of its files names any: the node will join a
+    quorum, or is a voter of a static quorum that never started."""
 
 
 @dataclass(frozen=True, slots=True)

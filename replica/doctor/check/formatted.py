@@ -17,6 +17,8 @@ RULES = (
     groups.LOG_DIRECTORIES_DIFFER,
 )  # fmt: skip
 """The rules of the findings that judge_formatted makes."""
+WITHOUT_LOG = (groups.NEVER_STARTED.id, groups.METADATA_LOG_NOT_GIVEN.id)
+"""The rules of the findings of a log directory without a metadata log that is judged alone."""
 Judged = tuple[ReplicaId, str]
 """The replica of a directory with a metadata log, and the user's name of its meta.properties."""
 
@@ -26,7 +28,7 @@ def judge_formatted(
 ) -> Iterator[Finding]:
     """Findings about the directories without a metadata log, one for each directory. A directory
     gets no finding if it is a further log directory of a judged node and names the node's cluster.
-    judged: the directories with a metadata log that were checked together with these."""
+    judged: the directories with a metadata log that were checked together with `formatted`."""
     clusters = {replica.cluster_id for replica, _ in judged}
     for one in formatted:
         node_id, cluster_id = one.replica.node_id, one.replica.cluster_id

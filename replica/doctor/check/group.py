@@ -77,13 +77,14 @@ class _ClusterLogs:
     voters: VoterKeys
     """The voters that the newest log names; empty if it names none."""
     elections: ClusterLogs
-    """What all these logs show about elections, of which one directory shows only a part."""
+    """The facts about elections that all logs of the cluster show together. One log shows only a
+    part of them."""
     ends: Mapping[int, int]
     """Where the log of each node ends (exclusive)."""
     images: Mapping[OffsetAndEpoch, Image]
-    """The states by the replays of all these logs. If two logs have a record with the same offset
-    and epoch, they have the same records below it (Raft's log matching), so one state is valid for
-    both."""
+    """The states by the replays of all logs of the cluster. If two logs have a record with the same
+    offset and epoch, they have the same records below it (Raft's log matching), so one state is
+    valid for both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ def judge_group(
 ) -> JudgedGroup:
     """Judge directories that were captured together.
 
-    watch: see Watch.
+    watch: a function that is called with the progress (Watch).
     replay: whether to replay all records; False leaves out the rules about the content of snapshots
         and about records that can't be applied.
     newest: whether the newest state of each cluster is wanted.
@@ -276,7 +277,8 @@ def _compared(part: Sequence[DirectoryFacts], earlier: EarlierRounds | None) -> 
 def _known(
     newest: DirectoryFacts, compared: Sequence[Sequence[ComparedLogs]], mixture: ClusterMixture
 ) -> KnownQuorum:
-    """What the directories of a cluster prove about its quorum. newest: its newest directory."""
+    """What the directories of a cluster prove about its quorum. newest: the cluster's newest
+    directory."""
     logs = (one for clusters in compared for one in clusters)
     of_cluster = (
         one for one in logs if any(member is newest.examined for member, _ in one.members)

@@ -71,7 +71,8 @@ class ComparedLogs:
 
     @cached_property
     def files(self) -> QuorumFiles:
-        """The content of the directories' other files. The newest log may be read again for it."""
+        """The content of the directories' other files. The newest log may be read again to find
+        them."""
         return quorum_files(self.members, self.went_back)
 
 
@@ -80,8 +81,9 @@ EarlierRounds = Mapping[str, tuple[ComparedRound, ...]]
 
 
 def with_round(earlier: EarlierRounds, compared: Iterable[ComparedLogs]) -> EarlierRounds:
-    """The earlier rounds, and this round. An earlier round is left out if this round has all of its
-    replicas, and the disk of none of them went back since."""
+    """The earlier rounds, and the round of `compared` as the newest. An earlier round is left out
+    if the newest round has all of its replicas, and no disk of them went back to an older state
+    since."""
     rounds = dict(earlier)
     for logs in compared:
         cluster_id, now = logs.members[0][0].owner.cluster_id, logs.round
@@ -104,8 +106,8 @@ def went_back_since(
 
 
 def earlier_rounds(rounds: Iterable[Sequence[Examined]]) -> EarlierRounds:
-    """The earlier rounds from these rounds of directories, the oldest first. Directories of other
-    partitions, and directories whose replica is unknown, are left out."""
+    """The compared logs of rounds of directories, by cluster id. rounds: the oldest first.
+    Directories of other partitions, and directories whose replica is unknown, are left out."""
     earlier: EarlierRounds = {}
     for group in rounds:
         members = [one for one in group if partition_of(one).is_metadata]
@@ -165,8 +167,9 @@ def known_quorum_of(compared: ComparedLogs) -> KnownQuorum:
 def quorum_files(
     members: Sequence[tuple[Examined, ReplicaLog]], went_back: Iterable[WentBack] = ()
 ) -> QuorumFiles:
-    """The facts from the small files and the LeaderChange records of one cluster's directories.
-    went_back: the facts from earlier rounds."""
+    """The facts about a quorum from one cluster's directories, other than the comparison of their
+    logs: from quorum-state and the configuration, and from the LeaderChange and registration
+    records. went_back: the facts from earlier rounds."""
     ends = list(_log_ends(members))
     return QuorumFiles(
         frozenset(log.key for one, log in members if one.hides_entries),
@@ -182,7 +185,7 @@ def quorum_files(
 
 
 def _time_at(of: Mapping[ReplicaKey, Examined]) -> Callable[[ReplicaKey, int], int | None]:
-    """QuorumFiles.time_at of these directories."""
+    """The function QuorumFiles.time_at for directories. of: the directory of each replica."""
     return lambda key, offset: of[key].time_at(offset) if key in of else None
 
 

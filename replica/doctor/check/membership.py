@@ -33,8 +33,8 @@ RULES = (
 
 
 def members_of(group: Sequence[Examined]) -> list[GroupMember]:
-    """The members whose replica is known. Logs are read only if there are at least two clusters,
-    because only the rule about two clusters needs the logs' entries."""
+    """The GroupMember of each directory whose replica is known. Logs are read only if there are at
+    least two clusters, because only the rule about two clusters needs the logs' entries."""
     clusters = by_cluster(group)
     known = [examined for members in clusters for examined in members]
     if len(clusters) < 2:
@@ -88,8 +88,8 @@ def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> VoterKeys:
 def mixture_in(
     group: Iterable[Examined], formatted: Iterable[FormattedDirectory] = ()
 ) -> ClusterMixture:
-    """Which of these directories are in the place of another cluster's directories. formatted: the
-    directories without a metadata log."""
+    """The ClusterMixture of the directories in `group`: those that are in the place of another
+    cluster's directories. formatted: the directories without a metadata log."""
     of_metadata = [one for one in group if partition_of(one).is_metadata]
     is_mixed = len(by_cluster(of_metadata)) > 1  # else their logs need not be read
     mixture = mixture_of(members_of(of_metadata)) if is_mixed else NO_MIXTURE
@@ -252,8 +252,8 @@ def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding
 
 
 def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
-    """Findings about two leaders of one epoch. If directories name different voters, this explains
-    the two leaders, and no voter voted twice."""
+    """Findings about two leaders of one epoch. There are none if directories name different voters:
+    this difference explains the two leaders, and no voter voted twice."""
     if len({frozenset(one.current_voters) for one in members if one.current_voters}) > 1:
         return
     first: dict[int, GroupMember] = {}

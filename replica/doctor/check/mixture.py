@@ -17,7 +17,7 @@ class ForeignDisk:
     """A disk of one cluster that was given in the place of another cluster's disk."""
 
     disk: GroupMember
-    """The directory."""
+    """The directory that was given in the place of another cluster's directory."""
     home: tuple[GroupMember, ...]
     """The directories of the cluster that has this node as a voter and lacks the voter's disk."""
     instead: frozenset[int]
@@ -29,7 +29,7 @@ class ClusterMixture:
     """The given directories that are in the place of another cluster's directories."""
 
     disks: tuple[ForeignDisk, ...] = ()
-    """The disks of another cluster."""
+    """The disks that are in the place of another cluster's disks."""
     formatted_apart: tuple[tuple[GroupMember, ...], ...] = ()
     """The directories of nodes that name each other as voters, have several cluster ids, and hold
     no record: a tuple for each quorum."""
@@ -57,7 +57,7 @@ class ClusterMixture:
     def without_log(self, cluster_id: str | None) -> dict[int, FormattedDirectory]:
         """The directories without a metadata log that may belong to nodes of this cluster, by node
         id. A node whose metadata log was given is left out, and so is a directory with partitions,
-        whose node has its metadata log in another one. A directory whose cluster id no given
+        whose node has its metadata log in another directory. A directory whose cluster id no given
         log has may belong to a node of any cluster."""
         clusters = {one.cluster_id for one in self.owners} - {cluster_id}
         logs = {one.node_id for one in self.owners if one.cluster_id == cluster_id}
@@ -88,7 +88,8 @@ NO_MIXTURE = ClusterMixture()
 
 
 def mixture_of(group: Sequence[GroupMember]) -> ClusterMixture:
-    """Which of these directories lie in the place of another cluster's directories."""
+    """The ClusterMixture of `group`, without owners and formatted: the directories that lie in the
+    place of another cluster's directories."""
     clusters: dict[str, list[GroupMember]] = {}
     for member in sorted(group, key=lambda member: member.replica):
         clusters.setdefault(member.replica.cluster_id, []).append(member)

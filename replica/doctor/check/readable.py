@@ -46,8 +46,8 @@ def unread_by(reader: Reader, examined: Examined) -> tuple[UnreadPlace, ...]:
 
 
 def first_of_each(places: Iterable[UnreadPlace]) -> tuple[UnreadPlace, ...]:
-    """The first place of each kind, with the number of all places. A place that a node reads at its
-    start is preferred."""
+    """The first place of each kind, with the number of places of this kind. If a node reads some of
+    them at its start, only these count."""
     found: dict[tuple[Unread, bool], UnreadPlace] = {}
     for one in places:
         key = one.unread, one.at_start
@@ -67,7 +67,8 @@ def judged_for(reader: Reader, member: JudgedDirectory) -> JudgedDirectory:
 
 
 def _findings(reader: Reader, examined: Examined) -> Iterator[Finding]:
-    """The places as findings, which name files relative to the node's log directory."""
+    """Findings about what the reader's release can't read. They name files relative to the node's
+    log directory."""
     for one in unread_by(reader, examined):
         rule = files.UNREADABLE_BY_RELEASE if one.stops else files.PARTLY_READ_BY_RELEASE
         message = f"{one.unread.subject}: {one.unread.why}"
@@ -134,8 +135,8 @@ def sought_types(reader: Reader) -> frozenset[str]:
 
 
 def unread_record(reader: Reader, record: Record, *, is_control: bool) -> Unread | None:
-    """What the release can't read in a record; None if it can read it. The rule undecodable-record
-    reports a record that can't be decoded."""
+    """What the release can't read in a record; None if the release can read the record. None for a
+    record that can't be decoded, too: the rule undecodable-record reports it."""
     try:
         if is_control:
             return _of_control(reader, decode_control(record.key, record.value))

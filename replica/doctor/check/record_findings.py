@@ -42,7 +42,7 @@ class Transaction:
     path: str
     """The file with the first marker that was found."""
     position: int
-    """The byte of this file at which the batch with the marker begins."""
+    """The byte of the file `path` at which the batch with the marker begins."""
     first: int | None
     """The offset of its first marker (inclusive); None if the transaction began before the start of
     the log."""
@@ -65,7 +65,8 @@ class NotedRecords:
     transactions: tuple[Transaction, ...]
     """The transactions of the log, in its order."""
     places: Mapping[str, frozenset[int]]
-    """For each file, the first byte of each batch that holds a noted record."""
+    """For each file, the first byte of each batch with a record that can't be decoded, is of an
+    unknown type or version, or is the marker of a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ def _with_odd_records(
     types: Collection[str],
 ) -> Iterator[LocatedBatch]:
     """The batches of `new` that hold a record of one of the types, or a record that the bulk reader
-    leaves to the scalar reader, in order. new: see SegmentScan.new_batches."""
+    leaves to the scalar reader, in order. new: as in SegmentScan.new_batches."""
     start = file.scan.sparse_until
     expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
     if start and new:

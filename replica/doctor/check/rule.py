@@ -26,9 +26,9 @@ class Subject(NamedTuple):
     name: str
     """The name of the partition, node, directory, feature or config."""
     what: str
-    """One line that says why the rule holds for it."""
+    """One line that says why the rule holds for the subject."""
     offset: int | None = None
-    """The offset of the record that shows this; None if no record shows it."""
+    """The offset of the record that shows why the rule holds; None if no record shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Rule:
         epoch: int | None = None,
         node: int | None = None,
     ) -> Finding:
-        """A finding of this rule at a place. See Finding for the arguments."""
+        """A finding of this rule at a place. The arguments are the fields of the finding."""
         return Finding(self, file, message, position, offset, epoch, node=node)
 
 

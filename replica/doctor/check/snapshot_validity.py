@@ -37,8 +37,8 @@ _NOT_JUDGED = {
     snapshots.SNAPSHOT_UNVERIFIED.id, snapshots.SNAPSHOT_NOT_KNOWN.id,
     *NOT_KNOWN,
 }  # fmt: skip
-"""The rules about content that could not be judged. Their findings don't make a snapshot
-invalid."""
+"""The ids of the rules about content that could not be judged. Findings of these rules don't make a
+snapshot invalid."""
 
 
 class Validity(StrEnum):
@@ -286,7 +286,7 @@ def judge_compared(
     """The findings of the comparison of a snapshot with the replay up to its end.
 
     compared: None if no replay reached this end. is_readable: whether every record of the snapshot
-    could be read and applied. newer: see is_newer.
+    could be read and applied. newer: the result of is_newer.
     """
     place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
     if newer and (compared is None or not is_readable):

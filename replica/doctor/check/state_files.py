@@ -51,7 +51,8 @@ def known_of(
 
 
 def judge_state_files(examined: Examined, known: Known) -> Iterator[Finding]:
-    """The findings about the identity that these files name, and about the vote in quorum-state."""
+    """The findings about the identity that meta.properties and partition.metadata name, and about
+    quorum-state."""
     directory = examined.directory
     if examined.is_directory:
         yield from _judge_meta(examined)
@@ -149,8 +150,8 @@ def _judge_votes(path: str, state: QuorumState, known: Known) -> Iterator[Findin
 def _judge_draft_fields(
     directory: MetadataDirectory, path: str, state: QuorumState
 ) -> Iterator[Finding]:
-    """Findings about clusterId and appliedOffset, which exist only in version 0. Kafka writes an
-    empty text and 0."""
+    """Findings about the fields clusterId and appliedOffset, which only version 0 of quorum-state
+    has. Kafka writes an empty text and 0 into them."""
     fields = dict(state.fields)
     applied = fields.get("appliedOffset")
     end = directory.log_end_offset

@@ -19,16 +19,17 @@ class Absence(Enum):
 
     STOPPING = "shutting down"
     ASKED = "fenced after it asked for its shutdown"
-    """It was stopped by a controlled shutdown."""
+    """The broker was stopped by a controlled shutdown."""
     VANISHED = "fenced without a shutdown"
-    """It was live and led partitions, and had not asked for its shutdown when the controller missed
-    its heartbeats: it crashed, or was cut off."""
+    """The broker was live and led partitions, and had not asked for its shutdown when the
+    controller missed its heartbeats: it crashed, or was cut off."""
     IDLE = "fenced while it led no partition"
-    """It was live and led no partition. Kafka fences such a broker at once when it asks for its
-    shutdown, without a record of the request (BrokerHeartbeatManager.calculateNextBrokerState). So
-    the log doesn't show whether it was stopped, crashed or was cut off."""
+    """The broker was live and led no partition. Kafka fences such a broker at once when it asks for
+    its shutdown, without a record of the request (BrokerHeartbeatManager.calculateNextBrokerState).
+    So the log doesn't show whether it was stopped, crashed or was cut off."""
     FENCED = "fenced"
-    """It was not unfenced since it registered, or the log doesn't show how it came to be fenced."""
+    """The broker was not unfenced since it registered, or the log doesn't show how it came to be
+    fenced."""
 
 
 def absent_brokers(cluster: Cluster) -> Mapping[int, Absence]:

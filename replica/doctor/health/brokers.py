@@ -46,7 +46,8 @@ def _absent(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _in_directories(cluster: Cluster) -> Iterator[Finding]:
-    """Replicas of registered brokers whose directory is lost, offline or not yet named."""
+    """Findings about replicas of registered brokers whose directory is lost, offline or not yet
+    named."""
     offsets = cluster.offsets("partitions")
     lost, unassigned = [], []
     for key, partition in cluster.partitions.items():

@@ -43,7 +43,7 @@ PartitionKey: TypeAlias = tuple[str, int]
 
 class Lag(NamedTuple):
     """How far a node's log is behind the newest log. end: the end (exclusive) of the part of the
-    newest log that the node has. ms: see lag_ms."""
+    newest log that the node has. ms: the time (ms) between the two ends, as lag_ms gives it."""
 
     end: int
     ms: int
@@ -67,7 +67,7 @@ class Shortened(NamedTuple):
     was: str
     now: str
     offset: int
-    """The offset of the record that changed it."""
+    """The offset of the record that changed the config."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Cluster:
     end_offset: int = 0
     """The end (exclusive) of the state."""
     is_whole: bool = True
-    """False if the log has further records behind this end."""
+    """False if the log has further records behind `end_offset`."""
     refused_at: int | None = None
     """The offset of the first record before the end that can't be applied; None if all were
     applied."""
@@ -93,16 +93,17 @@ class Cluster:
     starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
     """The beginnings of running reassignments, as far as the log shows them."""
     shortened: tuple[Shortened, ...] = ()
-    """See shortened_while_down."""
+    """The retention configs that were shortened while brokers were down (see
+    shortened_while_down)."""
     vanished: frozenset[int] = frozenset()
     """The brokers that a record fenced though they had asked for no shutdown; empty if the log
     wasn't searched for them."""
     idle_when_fenced: frozenset[int] = frozenset()
-    """Those of `vanished` that led no partition when they were fenced."""
+    """The brokers of `vanished` that led no partition when they were fenced."""
     led_from_new_directories: frozenset[PartitionKey] = frozenset()
     """The partitions whose only replica that leads or may lead is in a new log directory, because
-    its broker has lost the former one. The replica may have begun without records. Empty if the
-    log wasn't searched for such partitions."""
+    its broker has lost the former directory. The replica may have begun without records. Empty if
+    the log wasn't searched for such partitions."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None
@@ -118,7 +119,7 @@ class Cluster:
     """The time of the record at uncommitted_from, in ms since 1970 (UTC); None without this record,
     or if its batch has no time."""
     lags: Mapping[int, Lag] = field(default_factory=dict)
-    """The lag of each node whose log was given and is far behind the newest one, by node id. A lag
+    """The lag of each node whose log was given and is far behind the newest log, by node id. A lag
     that may come from copying running nodes one after another is left out."""
     own_ends: Mapping[int, OwnEnd] = field(default_factory=dict)
     """The last record in each node's own copy of the log, by node id, for the nodes whose logs were
@@ -151,7 +152,7 @@ class Cluster:
 
     @property
     def metadata_version(self) -> int | None:
-        """The finalized level of metadata.version; None before the first one."""
+        """The finalized level of metadata.version; None if no record names a level."""
         level: int | None = self.values("features").get(METADATA_VERSION)
         return level
 
@@ -200,7 +201,7 @@ class Cluster:
     @cached_property
     def online_directories(self) -> Mapping[int, frozenset[str]]:
         """The log directories that each registered broker has online. Brokers before Kafka 3.7,
-        which name none, are left out."""
+        which name no directories, are left out."""
         return {
             broker_id: frozenset(fields["logDirs"])
             for broker_id, fields in self.values("brokers").items()
@@ -222,8 +223,9 @@ class Cluster:
     @cached_property
     def down_unfenced(self) -> frozenset[int]:
         """The nodes that are down by the verdict, though no record fences their brokers: the quorum
-        has no leader that could write one. They are those that the verdict names, and voters that
-        stopped before the newest log ends. Empty before the verdict was made."""
+        has no leader that could write such a record. These nodes are the nodes that the verdict
+        names, and the voters that stopped before the newest log ends. Empty before the verdict was
+        made."""
         if self.by_verdict is None or not self.by_verdict.is_sure:
             return frozenset()
         stopped = self.voters & (frozenset(self.lags) | self.stopped_together)
@@ -253,7 +255,7 @@ class Cluster:
 
     @cached_property
     def late_nodes(self) -> frozenset[int]:
-        """The nodes whose logs are known to be behind, without those of stopped_together."""
+        """The nodes whose logs are known to be behind, without the voters of stopped_together."""
         return frozenset(self.lags) - self.stopped_together
 
     @cached_property
@@ -344,7 +346,7 @@ class Cluster:
         return f"{self.values('topics')[key[0]]}-{key[1]}"
 
     def min_isr(self, key: PartitionKey, partition: Partition) -> int | None:
-        """The partition's min.insync.replicas; None if unknown: see MinIsrs.of."""
+        """The partition's min.insync.replicas; None if unknown, as in MinIsrs.of."""
         return self.min_isrs.of(self.values("topics")[key[0]], partition)
 
     @cached_property

@@ -31,15 +31,16 @@ class CopyFirst(NamedTuple):
     """The partitions that were elected uncleanly without this broker, which truncates its replica
     to the log of the new leader."""
     shortened: tuple[str, ...] = ()
-    """The topics whose retention was shortened while it was down."""
+    """The topics whose retention was shortened while this broker was down."""
     begun_again: tuple[str, ...] = ()
-    """The partitions of Cluster.led_from_new_directories, of which this broker has a replica. It
-    truncates its replica once it follows the leader."""
+    """The partitions of Cluster.led_from_new_directories, of which this broker has a replica. The
+    broker truncates its replica once it follows the leader."""
     absent: AbsentDirectories | None = None
-    """What is known of its log directories if its start with an empty one would bring leaders
-    without records; None where nothing speaks of such a danger."""
+    """Facts about this broker's log directories, if the broker would be elected without records
+    after a start with an empty log directory; None if it would not."""
     stop: str = ""
-    """The brokers that stop before it starts, such as `broker 13`: see to_stop."""
+    """The brokers that have to stop before this broker starts, such as `broker 13` (see to_stop);
+    "" if none has to."""
 
     @property
     def only_copies(self) -> tuple[str, ...]:
@@ -59,8 +60,8 @@ class CopyFirst(NamedTuple):
 
 
 def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
-    """The brokers that hold replicas and aren't live, if their start discards records, or comes
-    after the stop of another broker; by id."""
+    """The brokers that hold replicas and aren't live, by id, if their start discards records, needs
+    all their log directories, or comes after the stop of another broker."""
     truncated: dict[int, list[str]] = defaultdict(list)
     shortened: dict[int, set[str]] = defaultdict(set)
     for each in cluster.shortened:
@@ -90,7 +91,7 @@ def copies_first(cluster: Cluster) -> tuple[CopyFirst, ...]:
 
 
 def _of_begun_again(cluster: Cluster) -> Mapping[int, Collection[str]]:
-    """By broker that isn't live: the partitions of CopyFirst.begun_again."""
+    """For each broker that isn't live: the partitions of CopyFirst.begun_again."""
     found: dict[int, list[str]] = defaultdict(list)
     for key in cluster.led_from_new_directories:
         partition = cluster.partitions[key]
@@ -101,8 +102,8 @@ def _of_begun_again(cluster: Cluster) -> Mapping[int, Collection[str]]:
 
 
 def copy_step(copies: Iterable[CopyFirst], brokers: Collection[int] | None = None) -> str:
-    """The sentence that begins each step in which these brokers are started; "" if nothing has to
-    be copied. brokers: None for all brokers."""
+    """The sentences that begin each step in which these brokers are started: what to copy first,
+    and start_conditions; "" if there are none. brokers: None for all brokers of `copies`."""
     chosen = [one for one in copies if brokers is None or one.broker in brokers]
     what = what_to_copy(chosen)
     copy = f"First {what}" if what else ""
@@ -116,8 +117,8 @@ def start_conditions(copies: Iterable[CopyFirst]) -> str:
 
 
 def what_to_copy(copies: Iterable[CopyFirst]) -> str:
-    """The sentence of copy_step about copies, without the word First; "" if nothing has to be
-    copied."""
+    """A sentence without its first word `First`: which brokers to stop, and of which to copy the
+    log directories; "" if neither has to be done."""
     started = [*copies]
     stop = next((one.stop for one in started if one.stop), "")
     chosen = [one for one in started if one.is_copied]
@@ -138,7 +139,7 @@ def what_to_copy(copies: Iterable[CopyFirst]) -> str:
 def after_copy(copies: Sequence[CopyFirst], step: str, *, is_said: bool) -> str:
     """A step that brings brokers back. Where log directories have to be copied before it, the step
     begins with the instruction to copy them, or only names their brokers if another step has the
-    instruction. is_said: whether a step about an outage has it."""
+    instruction. is_said: whether a step about an outage has the instruction."""
     if not copies or not (is_said or any(one.only_copies for one in copies)):
         return " ".join(filter(None, (copy_step(copies), step)))
     copied = to_copy(copies)
@@ -159,9 +160,9 @@ def to_copy(copies: Iterable[CopyFirst]) -> Sequence[int]:
 
 
 def steps_if_lost(copies: Iterable[CopyFirst]) -> str:
-    """Sentences for the case that directories that were not given are lost: which partitions get a
-    leader from another broker. They stand before the start of the brokers; "" without such a
-    case."""
+    """Sentences that say how partitions get a leader from another broker if log directories that
+    were not given are lost; "" without such directories. This has to be done before the brokers
+    are started."""
     return " ".join(if_lost(one.absent) for one in copies if one.absent and one.absent.absent)
 
 
@@ -173,7 +174,8 @@ def what_is_discarded(copies: Collection[CopyFirst]) -> str:
 
 
 def _discarding(copies: Collection[CopyFirst]) -> Iterator[tuple[list[str], str]]:
-    """(brokers, what follows their names) for each way of discarding records."""
+    """For each way in which records are discarded: (the brokers, the rest of the sentence after
+    their names)."""
     brokers, names = _with([(one.broker, one.truncated) for one in copies])
     if names:
         one = len(brokers) == 1

@@ -1,10 +1,10 @@
-"""Finds brokers that hold partitions in a new log directory, whose former one is gone, while other
-replicas of these partitions may have more records.
+"""Finds emptied brokers: they hold partitions in a new log directory, because the former one is
+gone, and other replicas of these partitions may have more records.
 
 Kafka elects leaders for all partitions without leader whenever any broker is unfenced
 (ReplicationControlManager.handleBrokerUnfenced), and when it elects preferred leaders, every five
-minutes by default. So such a broker becomes leader though another broker starts, and the replicas
-on the other brokers truncate to its log."""
+minutes by default. So an emptied broker may become leader when any other broker starts, and the
+replicas on the other brokers truncate to its log."""
 
 from __future__ import annotations
 
@@ -30,29 +30,30 @@ class Emptied(NamedTuple):
     waiting: tuple[str, ...]
     """The partitions without leader that this broker leads after the next election."""
     led: tuple[str, ...]
-    """The partitions that it leads."""
+    """The partitions that this broker leads."""
     others: tuple[int, ...]
-    """The brokers with the other replicas of these partitions."""
+    """The brokers with the other replicas of `partitions`."""
     down: tuple[int, ...]
-    """Those of the others that aren't live."""
+    """The brokers among `others` that aren't live."""
     whole: tuple[str, ...]
-    """Those of these partitions whose min.insync.replicas is the number of their replicas: each
+    """The names among `partitions` whose min.insync.replicas is the number of their replicas: each
     replica got each record that Kafka acknowledged to a producer with acks=all."""
     refusing: int = 0
     """The number of partitions that refuse writes with acks=all only while this broker is
     stopped."""
     may_refuse: int = 0
-    """The number of further partitions that may do so: their min.insync.replicas is unknown."""
+    """The number of further partitions that may refuse writes with acks=all only while this broker
+    is stopped: their min.insync.replicas is unknown."""
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The partitions of both kinds."""
+        """The partitions of `waiting` and `led`, sorted."""
         return tuple(sorted((*self.waiting, *self.led)))
 
 
 def emptied_partitions(cluster: Cluster) -> dict[PartitionKey, int]:
-    """The partitions that an emptied broker leads, or leads after the next election, each with this
-    broker. Another replica of each is not in sync."""
+    """The partitions that an emptied broker leads, or leads after the next election, each with the
+    id of this broker. Each has another replica that would truncate its log to this broker's log."""
     found = {}
     for key in cluster.led_from_new_directories:
         partition = cluster.partitions[key]
@@ -66,7 +67,7 @@ def emptied_partitions(cluster: Cluster) -> dict[PartitionKey, int]:
 
 
 def emptied_brokers(cluster: Cluster) -> tuple[Emptied, ...]:
-    """The emptied brokers, by id."""
+    """The brokers of emptied_partitions, by id."""
     keys = defaultdict[int, list[PartitionKey]](list)
     for key, holder in emptied_partitions(cluster).items():
         keys[holder].append(key)
@@ -115,7 +116,7 @@ def to_stop(found: Iterable[Emptied]) -> str:
 
 
 def why_stopped(one: Emptied) -> str:
-    """Sentences about the danger, which say what not to do."""
+    """Sentences that say what not to do with an emptied broker, and why."""
     broker = f"broker {one.broker}"
     those = _those(one.partitions)
     down = named("broker", [str(each) for each in one.down], limit=_SHOWN)
@@ -160,7 +161,8 @@ def what_stops(one: Emptied) -> str:
 
 
 def what_remains(found: Iterable[Emptied]) -> Iterator[str]:
-    """Sentences about the choice that is left once the other brokers have started without these."""
+    """A sentence for each emptied broker, about the choice that is left once the other brokers run
+    without it: wait for its former disk, or elect uncleanly."""
     for one in found:
         others = named("broker", [str(each) for each in one.others], limit=_SHOWN)
         keep = "keeps its" if len(one.others) == 1 else "keep their"

@@ -50,7 +50,7 @@ _MAY_BE_BELOW = _BASE**3
 
 
 def _counts_in(total: int) -> Harm:
-    """The harm that a number encodes."""
+    """The harm whose counts are the digits of `total` to the base _BASE."""
     rest, leaderless = divmod(total % _MAY_BE_BELOW, _BASE)
     below_min_isr, needs_unclean = divmod(rest, _BASE)
     return Harm(leaderless, needs_unclean, below_min_isr)
@@ -94,7 +94,7 @@ class HarmTally:
         self.with_pairs = with_pairs
         self._totals: defaultdict[Failure, int] = defaultdict(int)
         self._unled: defaultdict[Failure, int] = defaultdict(int)
-        """As _totals, for failures that take the quorum's majority."""
+        """The numbers of _totals for the case that the failures take the quorum's majority."""
         self.touched: set[Failure] = set()
 
     def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:
@@ -139,7 +139,8 @@ class Standing:
     """The ids of the fenced brokers, and of the nodes that are down though no record says so: see
     Cluster.fenced_brokers and Cluster.down_unfenced."""
     uncounted: frozenset[int]
-    """The ids of the voters that their own directories exclude: see Cluster.uncounted_voters."""
+    """The ids of the voters that must not be counted, as their directories show: see
+    Cluster.uncounted_voters."""
     may_lose_leader: bool = False
     """Whether the quorum has a leader, and failures of brokers can take its majority."""
 
@@ -183,7 +184,7 @@ class Standing:
 
     @property
     def voters_up(self) -> frozenset[int]:
-        """See Cluster.voters_up."""
+        """The voters that run, as far as is known: see Cluster.voters_up."""
         return self.voters - self.fenced - self.uncounted
 
     def exposure(self, failure: Failure) -> Exposure | None:

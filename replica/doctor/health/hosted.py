@@ -24,7 +24,8 @@ class HostedReplica:
 
 
 HostedReplicas = Mapping[int, tuple[HostedReplica, ...]]
-"""The replicas of each combined voter, by its node id, in the order of the partitions' names."""
+"""The replicas of each voter that is also a broker, by its node id, in the order of the partitions'
+names."""
 
 
 def hosted_replicas(cluster: Cluster) -> HostedReplicas:

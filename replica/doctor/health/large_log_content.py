@@ -1,4 +1,4 @@
-"""Counts the records of a large segment by type, by the chunks of the bulk reader."""
+"""Counts the records of a large segment by type. The bulk reader gives them in chunks."""
 
 from __future__ import annotations
 

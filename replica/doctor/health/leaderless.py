@@ -71,13 +71,13 @@ class Outage:
     leader, or refusing writes."""
 
     began: Beginning
-    """The change with which it began; BEFORE if it began before the oldest known change."""
+    """The change with which the outage began; BEFORE if it began before the oldest known change."""
     ended: Beginning | None
-    """The change with which it ended; None if some partitions are out in the newest state."""
+    """The change with which the outage ended; None if partitions are out in the newest state."""
     most: int
     """The largest number of partitions that were out at one time."""
     of: int
-    """The number of all partitions at that time."""
+    """The number of all partitions at the time when `most` were out."""
     most_at: int | None
     """The time at which `most` partitions were out, in ms since 1970 (UTC): the first one if there
     are several; None if it is unknown."""
@@ -85,7 +85,7 @@ class Outage:
     """The number of partitions that were out when the outage began: after all changes that have the
     same time as `began`."""
     still: int
-    """The number of partitions that are out in the newest state; 0 where it has ended."""
+    """The number of partitions that are out in the newest state; 0 if the outage has ended."""
     first: frozenset[PartitionKey] = field(default=frozenset(), compare=False)
     """The partitions that at_first counts."""
     lasting: frozenset[PartitionKey] = field(default=frozenset(), compare=False)
@@ -93,7 +93,7 @@ class Outage:
 
 
 class Outages(NamedTuple):
-    """The times during which partitions were out, the oldest first."""
+    """The outages of partitions, the oldest first."""
 
     without_leader: Sequence[Outage] = ()
     """The times during which partitions had no leader."""
@@ -123,8 +123,8 @@ class _Backwards:
         self._at: int | None = None
         self._after, self._lasting = self._still, frozenset(self._out)
         self._touched: dict[PartitionKey, bool] = {}
-        """For each partition that a step of this time changed, whether it was out after all steps
-        of this time."""
+        """For each partition that changed at the time `_at`: whether it was out after all changes
+        of that time."""
         self._found: list[Outage] = []
         self._ended: Beginning | None = None
         self._most = self._of = 0

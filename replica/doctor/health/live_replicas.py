@@ -27,8 +27,9 @@ class LiveReplicas(NamedTuple):
     """The replicas that aren't live, and may lead without an unclean election once they are back.
     """
     only: frozenset[int] | None = None
-    """The present leader, if no other replica becomes the leader: the quorum has none, or no broker
-    has come up since a replica could lead. None if another one becomes the leader."""
+    """None if another replica may become the leader. Else the present leader alone, or empty
+    without a live one: the quorum has no leader that could choose another one, or no broker has
+    come up since a replica could lead."""
     leader: frozenset[int] | None = None
     """The present leader, if a failure of brokers can take the quorum's majority; else None."""
 
@@ -92,11 +93,11 @@ class Alike(NamedTuple):
     only: int | None = None
     """The present leader, if the quorum has no leader that could choose another one; else None."""
     leader: int | None = None
-    """The present leader, if the quorum has a leader and nodes are voters and brokers; else
+    """The present leader, if the quorum has a leader and some nodes are both voter and broker; else
     None."""
     has_leader: bool = True
-    """Whether it has a leader. A live replica that may lead does so only after the next election,
-    which comes with the next broker that is unfenced."""
+    """Whether the partition has a leader. If not, a live replica that may lead does so only after
+    the next election, which comes with the next broker that is unfenced."""
 
     @staticmethod
     def of(
@@ -108,9 +109,9 @@ class Alike(NamedTuple):
         is_combined: bool = False,
         emptied: int = NO_NODE,
     ) -> Alike:
-        """These facts of a partition. online: as in Cluster.online_directories. is_led: whether the
-        quorum has a leader. is_combined: whether nodes are voters and brokers. emptied: the broker
-        of emptied_partitions, by which a partition without leader should not be led."""
+        """The facts of a partition. online: as in Cluster.online_directories. is_led: whether the
+        quorum has a leader. is_combined: whether some nodes are both voter and broker. emptied: the
+        broker of emptied_partitions, which should not become the leader; NO_NODE without one."""
         has_leader = partition.leader != NO_NODE
         kept = {emptied} if not has_leader else frozenset[int]()
         lost = frozenset(

@@ -62,6 +62,6 @@ def type_of(record: Record, *, is_control: bool) -> str:
 
 
 def type_named(api_key: int) -> str:
-    """The name of a metadata record's type by its api key."""
+    """The name of a metadata record's type by its api key; UNKNOWN for an unknown key."""
     schema = RECORDS_BY_KEY.get(api_key) if api_key < _ONE_BYTE else None
     return UNKNOWN if schema is None else schema.name

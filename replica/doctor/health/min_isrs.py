@@ -28,8 +28,8 @@ class MinIsrs:
 
     @staticmethod
     def in_configs(configs: Mapping[Any, Any], broker_defaults: Mapping[str, str]) -> MinIsrs:
-        """The values in these configs. configs: the values of an image's table. broker_defaults:
-        see Cluster."""
+        """The values in these configs. configs: the values of an image's table `configs`.
+        broker_defaults: see Cluster."""
         topics: dict[str, int] = {}
         brokers: dict[int, int] = {}
         for (resource_type, resource, name), value in configs.items():
@@ -45,8 +45,8 @@ class MinIsrs:
         return MinIsrs(topics, brokers, _positive(default))
 
     def of(self, topic: str, partition: Partition) -> int | None:
-        """The min.insync.replicas of a partition of the topic, which is at most its replication
-        factor; None if neither the log nor a broker's file has a value.
+        """The min.insync.replicas that holds for a partition of the topic: at most its number of
+        replicas. None if neither the log nor a broker's file has a value.
 
         Kafka takes the first existing value of these: the topic's config, the leader's config, the
         default of all brokers, the leader's file.

@@ -13,16 +13,16 @@ from replica.metadata.image.partition import UNASSIGNED_DIRECTORY, Partition, of
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 _ELECTED_AGAIN = 2
-"""The least leader epoch of a partition that had a leader, lost it and got one again: the first
-leader has epoch 0, and a partition that loses its leader has the next one."""
+"""The least leader epoch of a partition that had a leader, lost it and got one again. The first
+leader has epoch 0; the loss of a leader and the election of the next one each begin an epoch."""
 
 
 def led_from_new_directories(
     cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]
 ) -> frozenset[PartitionKey]:
     """The partitions of Cluster.led_from_new_directories. steps: gives the changes that led to the
-    state, newest first. It is called only if may_have_begun_empty has partitions. It is read until
-    the former directory of each is known."""
+    state, newest first. It is called only if may_have_begun_empty has partitions, and its result is
+    read until the former directory of each of them is known."""
     waiting = may_have_begun_empty(cluster)
     found = set()
     online: dict[int, frozenset[str] | None] = {**cluster.online_directories}
@@ -80,5 +80,5 @@ def _directory(partition: Partition | None, broker: int) -> str | None:
 
 
 def _has_followed(partition: Partition, broker: int) -> bool:
-    """Whether the broker was in sync with another leader, and so had all records of this leader."""
+    """Whether the broker was in sync with another leader, and so had all records of that leader."""
     return partition.leader not in (NO_NODE, broker) and broker in partition.isr

@@ -40,10 +40,10 @@ from replica.scan.segments import is_large
 
 _BEGIN, _END, _ = MARKERS
 _MOST_IN_TRANSACTION = 10_000
-"""The most records that are read to find the end of a transaction that may have begun before
-them."""
+"""The most records that are read to find the end of a transaction that may have begun before the
+first of them."""
 _MOST_STEPS = 200_000
-"""The most offsets of a log that is replayed a second time."""
+"""A log with more offsets than this is not replayed a second time."""
 _SHORTENING = tuple(name.encode() for name in NAMES)
 _FENCING_RECORDS = {"BROKER_REGISTRATION_CHANGE_RECORD": "brokerId", "FENCE_BROKER_RECORD": "id"}
 """The field with the broker's id in each record that fences a broker and registers none."""
@@ -93,8 +93,8 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
 
 
 def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
-    """See shortened_while_down. The log is replayed a second time only if a record after the stop
-    of a broker names one of the configs in _SHORTENING."""
+    """The result of shortened_while_down. The log is replayed a second time only if a record after
+    the stop of a broker names one of the configs in _SHORTENING."""
     end, down = cluster.end_offset, brokers_down(cluster)
     if not down or examined.directory.log_start_offset < end - _MOST_STEPS:
         return ()
@@ -105,8 +105,8 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
 
 
 def _led_from_new(examined: Examined, cluster: Cluster) -> frozenset[PartitionKey]:
-    """See led_from_new_directories. The log is replayed a second time only if a record changes the
-    directories of a partition of may_have_begun_empty."""
+    """The result of led_from_new_directories. The log is replayed a second time only if a record
+    changes the directories of a partition of may_have_begun_empty."""
     start, end = examined.directory.log_start_offset, cluster.end_offset
     keys = may_have_begun_empty(cluster)
     if not keys or start < end - _MOST_STEPS or not _moves(examined, keys, start, end):
@@ -139,8 +139,8 @@ def _values(examined: Examined, start: int, end: int) -> Iterator[bytes]:
 
 
 def _vanished(examined: Examined, cluster: Cluster) -> Iterator[tuple[int, bool]]:
-    """The brokers of Cluster.vanished, by the newest record about each broker in the log, and
-    whether each led a partition when it was fenced. A registration fences a broker, too."""
+    """(broker, whether it led a partition when it was fenced) for each broker of Cluster.vanished:
+    the newest record about the broker fences it, and is no registration."""
     for broker, offset in may_have_vanished(cluster).items():
         found = examined.batch_at(offset)
         if found is None or found[1].header.is_control:
@@ -212,8 +212,8 @@ def first_change(examined: Examined, start: int, end: int) -> int | None:
 
 
 class _SeenChanges:
-    """The records of a part of a log so far. unmarked: the first change before any marker of a
-    transaction; None if there is none."""
+    """Takes the records of a part of a log one by one. unmarked: the offset of the first change
+    before any marker of a transaction; None if there is none."""
 
     def __init__(self) -> None:
         self.unmarked: int | None = None
@@ -243,7 +243,7 @@ class _SeenChanges:
 
 
 def _time_of(examined: Examined, offset: int) -> int | None:
-    """The time of the batch that holds an offset, in ms since 1970 (UTC); None if it has none."""
+    """The time of the batch that holds an offset, in ms since 1970 (UTC); None if it's unknown."""
     found = examined.batch_at(offset)
     at = -1 if found is None else found[1].header.base_timestamp
     return None if at < 0 else at

@@ -61,11 +61,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class PastRange:
-    """The answers by the steps of a range of offsets."""
+    """The answers that the steps of a range of offsets give to the questions of `Waiting`."""
 
     exposed: Mapping[Failure, Beginning]
     starts: Mapping[PartitionKey, Beginning | None]
-    """The beginnings of running reassignments; None if the step has no time."""
+    """The beginnings of running reassignments; None if the step at which one began has no time."""
     waiting: Waiting
     """The questions that were open at the range's end and stay open."""
 
@@ -186,7 +186,7 @@ class _Exposed:
                 self.since[failure] = Beginning(step.offset, step.at)
 
     def _suspects(self, touched: Collection[Failure]) -> set[Failure]:
-        """The waiting failures whose harm depends on these totals."""
+        """The waiting failures whose harm depends on the totals of the failures `touched`."""
         found: set[Failure] = set()
         for failure in touched:
             found.add(failure)
@@ -201,8 +201,9 @@ def _totals(tally: HarmTally) -> tuple[int, int]:
 
 
 def _known(standing: Standing, failure: Failure) -> Exposure | None:
-    """The exposure with may_be_below = 0. The moment since which a failure does harm doesn't depend
-    on partitions of which it is unknown whether they are harmed."""
+    """The exposure with may_be_below = 0; None if the failure can't happen. The moment since which
+    a failure does harm doesn't depend on partitions of which it is unknown whether they are
+    harmed."""
     exposure = standing.exposure(failure)
     return None if exposure is None else exposure._replace(may_be_below=0)
 

@@ -4,14 +4,16 @@ then."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from replica.doctor.health.cluster import Beginning, Cluster
-from replica.doctor.health.leaderless import Outage
+from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
+from replica.doctor.health.leaderless import Outage, Outages
 from replica.doctor.health.min_isrs import MIN_ISR
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange, put_all
 from replica.metadata.changes.brokers_seen import is_fencing, is_new_process
+
+_MOMENT_MS = 1000
 
 
 class Fencing(NamedTuple):
@@ -19,9 +21,9 @@ class Fencing(NamedTuple):
 
     fenced: Beginning
     is_asked: bool
-    """Whether the broker had asked for its shutdown before."""
+    """Whether the broker had asked for its shutdown before it was fenced."""
     back: Beginning | None = None
-    """The change that unfenced it; None if it is fenced in the newest state."""
+    """The change that unfenced the broker; None if it is fenced in the newest state."""
     is_restarted: bool = False
     """Whether the broker was restarted while it was fenced: its incarnation id is a new one."""
 
@@ -43,15 +45,18 @@ class Refusal(NamedTuple):
     missing: tuple[Missing, ...] = ()
     """The brokers whose replicas were missing when the refusal began, by id."""
     was_lowered: bool = False
-    """Whether it ended because min.insync.replicas was changed, and not because replicas came back.
-    """
+    """Whether the refusal ended because min.insync.replicas was changed, and not because replicas
+    came back."""
 
 
 def refusals(
-    cluster: Cluster, outages: Sequence[Outage], steps: Iterable[VisibleChange]
+    cluster: Cluster, found: Outages, steps: Iterable[VisibleChange]
 ) -> tuple[Refusal, ...]:
-    """A Refusal for each of these outages whose first change is known, in the order of the outages.
-    steps: the changes, newest first."""
+    """A Refusal for each time of refused writes whose first change is known, the oldest first. A
+    moment that began an outage of today is left out: see _is_moment. steps: the changes, newest
+    first."""
+    out_now = frozenset[PartitionKey]().union(*(one.lasting for each in found for one in each))
+    outages = [one for one in found.refusing if not _is_moment(one, out_now)]
     waiting = [one for one in outages if one.began.offset >= 0]
     if not waiting:
         return ()
@@ -78,13 +83,24 @@ def refusals(
     )
 
 
+def _is_moment(one: Outage, out_now: frozenset[PartitionKey]) -> bool:
+    """Whether partitions refused writes for less than a second, and are out in the newest state:
+    the outage went on, because they lost their leader or refuse writes again. out_now: the
+    partitions without leader, and those that refuse writes."""
+    began, ended = one.began.at, None if one.ended is None else one.ended.at
+    is_short = began is not None and ended is not None and 0 <= ended - began < _MOMENT_MS
+    return is_short and not out_now.isdisjoint(one.first)
+
+
 def _is_at(began: Beginning, step: VisibleChange) -> bool:
-    """Whether a step is the change that began an outage, or has the same time as this change."""
+    """Whether a step is the change `began`, or has the same time as this change."""
     return step.offset == began.offset or (began.at is not None and step.at == began.at)
 
 
 def _seen(then: RewoundPartitions, outage: Outage) -> tuple[tuple[str, ...], list[int]]:
-    """The names of an outage's first partitions, and the brokers whose replicas are missing."""
+    """(names, brokers): the names of the partitions of `outage.first`, empty if one is unknown, and
+    the brokers whose replicas of these partitions aren't in sync; both sorted. then: the state
+    after the outage began."""
     keys = [key for key in outage.first if key in then.partitions]
     held = [then.partitions[key] for key in keys]
     missing = {broker for one in held for broker in one.replicas if broker not in one.isr}
@@ -93,7 +109,8 @@ def _seen(then: RewoundPartitions, outage: Outage) -> tuple[tuple[str, ...], lis
 
 
 class _Fencings:
-    """Finds the fencings of brokers by undoing changes. brokers: those of the newest state."""
+    """Finds the fencings of brokers by undoing changes. brokers: the registrations of the newest
+    state."""
 
     def __init__(self, brokers: Mapping[int, Mapping[str, Any]]) -> None:
         self._brokers = dict(brokers)

@@ -16,8 +16,8 @@ def refusing_partitions(cluster: Cluster) -> frozenset[PartitionKey]:
 
 
 def still_refusing(cluster: Cluster) -> Mapping[str, tuple[int, ...]]:
-    """The partitions that refuse writes even once all brokers that aren't live are back: each name
-    with the brokers whose replica lies in a directory that is offline, which may be none."""
+    """The partitions that refuse writes even after all brokers that aren't live are back: each name
+    with the brokers, if any, whose replica lies in a log directory that is offline."""
     found = {}
     for key in refusing_partitions(cluster):
         partition = cluster.partitions[key]

@@ -57,8 +57,8 @@ def returning(cluster: Cluster) -> tuple[Returning, ...]:
 
 
 def run_on(lost: Collection[_Id], down: Collection[_Id]) -> bool:
-    """Whether brokers with log directories that are offline run on until the brokers that are down
-    have started. A restart without its directory may make such a broker leader without records, and
-    the others then delete theirs. False if one of these brokers is down itself. lost: the brokers
-    of these directories. down: all brokers that are down."""
+    """Whether the brokers `lost`, which run without one of their log directories, should run on
+    until the brokers `down` have started: a restart may make such a broker a leader without
+    records, and the other replicas then delete theirs. False if one of the brokers `lost` is down
+    itself."""
     return set(lost).isdisjoint(down)

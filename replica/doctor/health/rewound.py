@@ -24,8 +24,8 @@ class VisibleChange(NamedTuple):
     at: int | None
     """The time of the records, in ms since 1970 (UTC); None if the batch has no time."""
     before: tuple[tuple[str, Any, Any], ...]
-    """(table, key, earlier value as State's tables hold it) of each changed entity; the value is
-    None if the entity didn't exist."""
+    """(table, key, earlier value) of each changed entity. The value is as in the tables of an
+    Image; None if the entity didn't exist."""
 
 
 class RewoundPartitions:

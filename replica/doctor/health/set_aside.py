@@ -1,5 +1,6 @@
 """Folders of partitions that a broker has marked for deletion or put aside, beside the metadata
-logs that were given. They may hold the only records of topics that one history lacks."""
+logs that were given. Where the logs have two histories, these folders may hold the only records of
+topics that one history lacks."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _Key = tuple[int, str, str]
 
 def brokers_down(cluster: Cluster) -> Mapping[int, int]:
     """The fenced brokers that hold replicas, each with the offset of the record that last changed
-    it."""
+    its registration."""
     brokers, offsets = cluster.values("brokers"), cluster.offsets("brokers")
     held = cluster.replicas_by_broker
     return {one: offsets[one] for one in held if one in brokers and brokers[one]["fenced"]}
@@ -80,8 +80,8 @@ def shortened_while_down(
 
 
 def _is_younger(one: Shortened, created: int | None, now: int | None) -> bool:
-    """Whether the topic is younger than its new retention.ms. created: when it was created, in ms
-    since 1970 (UTC); None if the steps don't show it."""
+    """Whether the topic is known to be younger than its new retention.ms. created: when it was
+    created, in ms since 1970 (UTC); None if the steps don't show it."""
     limit = _limit(one.now)
     if created is None or now is None or limit is None:
         return False
@@ -95,7 +95,7 @@ class _Back:
     values: dict[_Key, str | None] = field(default_factory=dict)
     """The earlier values of the configs; None if there was none."""
     offsets: dict[_Key, int] = field(default_factory=dict)
-    """The offset of the newest change of each of these configs."""
+    """The offset of the newest change of each config in `values`."""
     created: dict[str, int | None] = field(default_factory=dict)
     """The time of the creation of each topic whose creation was undone, by topic id, in ms since
     1970 (UTC); None if the record has no time."""
@@ -137,7 +137,8 @@ def _of(cluster: Cluster, broker: int, back: _Back) -> Iterator[Shortened]:
 
 
 def _keys(config: TopicConfig, topic: str, broker: int) -> Iterator[_Key]:
-    """The configs in the log that decide about the topic on the broker, the strongest first."""
+    """The keys of the configs in the log that can set this config for the topic on the broker. The
+    first key that has a value decides."""
     yield TOPIC_RESOURCE, topic, config.name
     for resource in (str(broker), ""):
         yield from ((BROKER_RESOURCE, resource, one.name) for one in config.of_brokers)

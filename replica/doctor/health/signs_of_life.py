@@ -1,7 +1,7 @@
 """Finds when a fenced broker was last alive, by the log.
 
 A controller fences a broker after broker.session.timeout.ms without heartbeats (9 s by default), so
-the broker had stopped before. No log holds heartbeats, but some changes are made only because a
+the broker had stopped earlier. No log holds heartbeats, but some changes are made only because a
 live broker asks for them, and a broker writes its own copy of the log only while it is alive.
 """
 
@@ -24,7 +24,7 @@ class LastSign(NamedTuple):
     fenced: the record that fenced it.
     seen: the last record before it for which the broker must have been alive; None if none is
         known.
-    is_own_end: whether this is the last record in the broker's own copy of the log.
+    is_own_end: whether `seen` is the last record in the broker's own copy of the log.
     """
 
     fenced: Beginning
@@ -33,8 +33,8 @@ class LastSign(NamedTuple):
 
     @property
     def is_after_a_step_back(self) -> bool:
-        """Whether a clock was set back between the two records, so that their times can't be
-        compared."""
+        """Whether a clock was set back between the records `seen` and `fenced`, so that their times
+        can't be compared."""
         fenced, seen = self.fenced.at, None if self.seen is None else self.seen.at
         return fenced is not None and seen is not None and seen > fenced
 

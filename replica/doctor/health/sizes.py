@@ -16,7 +16,7 @@ _MS_PER_HOUR = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class EntitySize:
-    """One size."""
+    """The size of a kind of entities, of a topic, or of a type of records."""
 
     about: str
     """ENTITY, TOPIC or RECORD."""

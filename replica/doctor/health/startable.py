@@ -1,5 +1,5 @@
-"""Which releases of Kafka can start on the newest state, where a level was raised after nodes had
-started: a node that is put back to an older release ends at its start."""
+"""Finds the releases of Kafka that can start with the feature levels of the newest state. After a
+level was raised, a node that is put back to an older release ends at its start."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 they were put back to an older release of Kafka, and end soon after each start.
 
 Kafka registers a controller whatever it supports. The controller ends once it reads the record of
-the level. Kafka refuses to register such a broker, so a broker's registration may be of an earlier
-release of it.
+the level. Kafka refuses to register such a broker, so a broker's registration may come from another
+release, which it ran before.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def grounded(found: Preflight, cluster: Cluster) -> Preflight:
 
 
 def _perhaps_none(found: Preflight, cluster: Cluster) -> NoLeader | None:
-    """The doubt about the leader, unless the change needs none, or is unsafe in any case."""
+    """The doubt whether the quorum has a leader; None if there is no doubt, if the change needs no
+    leader, or if the change is unsafe in any case."""
     may_go = found.answer in (ChangeSafety.SAFE, ChangeSafety.UNKNOWN)
     return leader_in_doubt(cluster) if may_go and found.asks_quorum else None
 

@@ -239,7 +239,8 @@ def _brokers(brokers: Collection[int]) -> str:
 
 
 def _start(cluster: Cluster, brokers: Collection[int]) -> str:
-    """The start of these brokers, in the order in which they give most partitions a leader."""
+    """A text that says to start these brokers, in the order in which they give most partitions a
+    leader, and what to copy before."""
     order = [one for one in returning(cluster) if one.broker in brokers and one.partitions]
     rest = [str(one) for one in brokers if one not in {each.broker for each in order}]
     start = f"start {named('node', [*(str(one.broker) for one in order), *rest])}"

@@ -1,8 +1,8 @@
 """Judges whether a majority of the voters is left, by the log and the directories.
 
-A voter whose node is down by the log is not left. A voter whose disk must not be counted, that
-seems to have stopped, or whose log ends long before the newest log makes the answer unknown if the
-majority depends on it. No log shows that the other voters run: this is a condition.
+A voter whose node is down, as the log shows, is not counted. The answer is unknown if the majority
+depends on a voter whose disk can't be relied on, that seems to have stopped, or whose log ends long
+before the newest log. No log shows that the other voters run: this is a condition.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ def majority_needs(
     gone: frozenset[int] = frozenset(),
     why: str = NO_LOG,
 ) -> tuple[str, ...]:
-    """The condition of the majority; empty if there is no majority. why: the end of its text."""
+    """The condition that a majority of these voters runs, without the nodes `gone`; empty if too
+    few voters are left. why: the end of the condition's text."""
     left = voters - gone - cluster.fenced_brokers - cluster.uncounted_voters - cluster.late_nodes
     needed = majority(len(voters))
     if len(left) < needed:
@@ -116,7 +117,7 @@ def majority_needs(
 def leader_in_doubt(cluster: Cluster) -> NoLeader | None:
     """Why the quorum has perhaps no leader: voters are behind, have stopped, or have disks that
     can't be relied on, and without them and the voters that were not given no majority is left.
-    None where nothing shows that a voter is missing."""
+    None where nothing shows that a voter is missing, or where a majority is left."""
     if cluster.quorum is None or not cluster.voters & cluster.uncounted_voters:
         return None
     absent = {one.key.node_id for one in cluster.quorum.in_doubt(*NOT_AT_HAND)}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from replica.errors import UsageError
 
 _TOPIC_NAME = re.compile("[a-zA-Z0-9._-]{1,249}")
-"""org.apache.kafka.common.internals.Topic: LEGAL_CHARS, MAX_NAME_LENGTH."""
+"""A legal topic name (Kafka: org.apache.kafka.common.internals.Topic)."""
 _MOST_REPLICAS = 2**15 - 1
 """The most replicas of a partition: a replication factor is an int16."""
 

@@ -34,7 +34,7 @@ UPGRADES_FROM_STATIC = 26
 release that raises kraft.version from 0."""
 
 _TAKES = f"they elect the leader that takes the request, and {NO_LOG}"
-"""The end of the condition of today's voters."""
+"""The end of the condition that the voters before the change have to run."""
 
 
 def remove_voter(cluster: Cluster, voter: int) -> Preflight:
@@ -161,7 +161,7 @@ def _leader_needs(cluster: Cluster, voters: frozenset[int]) -> tuple[str, ...]:
 
 
 def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:
-    """A reason if no majority of the new set, which has to commit the change, is left."""
+    """A reason if no majority of `voters`, a set that has to commit the change, is left."""
     reason = majority_reason(cluster, "voters", voters)
     if voters and reason.answer is not ChangeSafety.SAFE:
         yield reason

@@ -24,8 +24,9 @@ class LogConflict:
     """The offset from which on the two logs are the same again, to the end of the shorter one; None
     if they aren't."""
     mixed: ReplicaKey | None = None
-    """The one of both whose log isn't as the leader wrote it: it differs below `same_from` from the
-    log of the leader who wrote the entry there. None if no leader's log is at hand."""
+    """The replica of the two whose log isn't as the leader wrote it: below `same_from` the log
+    differs from that of the leader who wrote the entry there. None if the logs at hand show of
+    neither log that it isn't as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ class MixedLogs:
 
 
 def mixes_in(conflicts: Iterable[LogConflict]) -> list[MixedLogs]:
-    """The logs that mix two histories, by their nodes. A log is such a mix if it is the same again
-    as a log from which it differs before, and the leader's log or a third log, with which both of
-    them conflict, shows that the differing entries are of another history."""
+    """The logs that mix two histories, by their nodes. Two conditions make a log a mix: it differs
+    from another log and is the same again later, and the leader's log or a third log shows that the
+    differing entries are of another history."""
     found = [*conflicts]
     parted = {pair: one.offset for one in found for pair in ((one.a, one.b), (one.b, one.a))}
     keys = sorted({key for pair in parted for key in pair})
@@ -87,8 +88,8 @@ def mixes_in(conflicts: Iterable[LogConflict]) -> list[MixedLogs]:
 def _grouped(
     shown: Mapping[ReplicaKey, set[tuple[int, int, ReplicaKey | None, ReplicaKey]]],
 ) -> Iterator[MixedLogs]:
-    """The mixes with the same places, as one. shown: the places of each mix: where it begins, its
-    seam, and logs below and above it."""
+    """One MixedLogs for all mixed logs with the same start and seam. shown: for each mixed log,
+    (start, seam, a log of the history below the seam or None, a log of the history above it)."""
     alike: dict[tuple[int, int], list[tuple[ReplicaKey, ReplicaKey | None, ReplicaKey]]] = {}
     for mixed, places in shown.items():
         # logs with several mixes as neighbors seem to be mixed again further up
@@ -104,7 +105,8 @@ def _grouped(
 
 
 def whole_conflicts(conflicts: Iterable[LogConflict]) -> list[LogConflict]:
-    """The conflicts between logs that aren't a mix of two histories."""
+    """The conflicts between logs that aren't a mix of two histories; all conflicts if there are no
+    such."""
     found = [*conflicts]
     mixed = {node for one in mixes_in(found) for node in one.nodes}
     whole = [one for one in found if mixed.isdisjoint((one.a.node_id, one.b.node_id))]
@@ -124,7 +126,9 @@ def conflicts_in(group: GroupComparison) -> Iterator[LogConflict]:
 def _not_as_written(
     group: GroupComparison, pair: tuple[ReplicaKey, ReplicaKey], seam: int
 ) -> ReplicaKey | None:
-    """See LogConflict.mixed. A leader appends to its own log, so its log below is the right one."""
+    """The value of LogConflict.mixed for a pair whose logs are the same again from `seam` on. A
+    leader appends to its own log, so below `seam` the leader's log is the right one. None if no
+    leader's log shows which log of the pair is the mix."""
     logs = {log.key: log for log in group.holding}
     batch = logs[pair[0]].batch_at(seam)
     leaders = [log for log in group.holding if batch and batch.epoch in log.led_epochs]
@@ -155,7 +159,7 @@ def sides_of(conflicts: Iterable[LogConflict]) -> list[list[int]]:
     """The ids of the nodes of each history, sorted. Nodes whose logs conflict with no other log are
     left out: they have only records that the histories share. So are nodes whose logs are a mix of
     two histories (see mixes_in): no history can go on with such a log. Where one of two logs is a
-    mix and nothing shows which, each is apart from all others."""
+    mix and nothing shows which, neither is put together with nodes without this doubt."""
     against: dict[int, set[int]] = {}
     again: dict[int, set[int]] = {}
     for one in whole_conflicts(conflicts):

@@ -84,7 +84,8 @@ class KnownQuorum:
     """The replicas at hand, voters or not, that may be relied on and lack the end of the newest
     log."""
     knows_last_leader: bool = False
-    """See nobody_led_after."""
+    """Whether the last leader's log is at hand, and no later leader can have been elected: see
+    nobody_led_after."""
     unled: tuple[int, ...] = ()
     """The nodes, voters or not, that are in an epoch without a known leader: it is newer than the
     epoch of the newest log, and than each epoch whose leader a file names. Sorted; empty if logs
@@ -111,8 +112,8 @@ class KnownQuorum:
 
     @property
     def is_blocking(self) -> bool:
-        """Whether no majority can be made without the voters whose disks aren't in doubt, and they
-        hold records. A majority of them is enough, and so is half of an even number of voters."""
+        """Whether no majority can be made without the voters whose disks aren't in doubt, and the
+        newest log holds a record. These voters may be a majority, or half of an even number."""
         return bool(self.voter_sets and self.log_end) and all(
             is_blocking(len(self.left_of(each)), len(each)) for each in self.voter_sets
         )
@@ -353,8 +354,8 @@ def _known(
 
 def _forgets_votes(log: ReplicaLog, files: QuorumFiles) -> bool:
     """Whether a voter is known to have been in an epoch that its quorum-state doesn't know, so that
-    the file may lack a vote of it: a voter persists an epoch, and its vote, before it acts in it
-    (Kafka: QuorumState). Without the file it is unknown in which epochs it voted."""
+    the file may lack the vote in this epoch: a voter persists an epoch, and its vote, before it
+    acts (Kafka: QuorumState). Without the file it is unknown in which epochs the voter voted."""
     epochs = [log.position().epoch]
     if (attested := _attested(log.key, files.attested)) is not None:
         epochs.append(attested)

@@ -18,30 +18,30 @@ class VoterDoubt(StrEnum):
     NOT_GIVEN = "not-given"
     """The voter's directory is not at hand."""
     OF_ANOTHER_CLUSTER = "of-another-cluster"
-    """The directory that was given for its node belongs to another cluster, and no directory of
-    this node was given for the voter's own cluster."""
+    """The directory that was given for the voter's node belongs to another cluster, and no
+    directory of this node was given for the voter's own cluster."""
     ANOTHER_DIRECTORY = "another-directory"
-    """The directories that were given for its node have other directory ids than the voter: the
-    disk was replaced or formatted again. The voters refuse the votes of this node, and its fetches
-    don't count for commits."""
+    """The directories that were given for the voter's node have other directory ids than the voter:
+    the disk was replaced or formatted again. The other voters refuse the votes of this node, and
+    its fetches don't count for commits."""
     NO_LOG = "no-log"
-    """The directory that was given for its node is formatted, and holds no metadata log."""
+    """The directory that was given for the voter's node is formatted, and holds no metadata log."""
     UNREADABLE = "unreadable"
-    """A part of its log can't be read."""
+    """A part of the voter's log can't be read."""
     CUT = "cut"
-    """The copy of its disk is incomplete, so that the end of its log is unknown."""
+    """The copy of the voter's disk is incomplete, so that the end of its log is unknown."""
     STALE = "stale"
     """The voter's directory is older than other facts about the voter: other files show that it led
     or voted in an epoch that the directory lacks, or an earlier capture or the registration of its
     process shows records or epochs that the directory lacks. The directory was restored from an
     older copy, or copied earlier than the others."""
     NO_QUORUM_STATE = "no-quorum-state"
-    """It has no quorum-state, so it may have voted in an epoch that no file shows."""
+    """The voter has no quorum-state, so it may have voted in an epoch that no file shows."""
     UNREADABLE_QUORUM_STATE = "unreadable-quorum-state"
-    """Its quorum-state can't be read, so it is unknown in which epochs it voted."""
+    """The voter's quorum-state can't be read, so it is unknown in which epochs it voted."""
     OLD_QUORUM_STATE = "old-quorum-state"
-    """Its quorum-state is in an older epoch than its own log, so it was put back, or copied
-    earlier: the voter may have voted in an epoch that no file shows."""
+    """The voter's quorum-state has an older epoch than its log: the file was put back, or copied
+    earlier. The voter may have voted in an epoch that no file shows."""
 
 
 _REPLACED = (
@@ -98,23 +98,25 @@ class KnownVoter:
     """The records that this voter wrote as a leader and that its log lacks; None if it lacks
     none."""
     cut_copy: str = ""
-    """The name of the incomplete copy of its disk; "" if there is none."""
+    """The name of the incomplete copy of the voter's disk; "" if there is none."""
     behind_ms: int | None = None
-    """How long before the end of the newest log its log ends, in ms; None for a short time."""
+    """How long before the end of the newest log this voter's log ends, in ms; None if it is less
+    than COPYING_MS or unknown."""
     registered_later: RegisteredLater | None = None
-    """The registration of its process that is newer than its log; None if there is none."""
+    """A registration of the voter's process that is newer than the voter's log; None if there is
+    none."""
     forgets_votes: bool = False
-    """Whether it may have voted in an epoch that its quorum-state doesn't know."""
+    """Whether the voter may have voted in an epoch that its quorum-state doesn't know."""
     disk_end: int | None = None
-    """The end (exclusive) of the newest log's entries on its disk. Unlike held_end, it is also
-    known if the voter is STALE; None if its disk is not at hand, or not readable."""
+    """The end (exclusive) of the newest log's entries on the voter's disk. Unlike held_end, it is
+    also known for a STALE voter; None if the disk is not at hand, or not completely readable."""
     ended_ms: int | None = None
-    """The time of the last of the newest log's entries that it has, in ms since 1970 (UTC); None if
-    it isn't known."""
+    """The time of the last of the newest log's entries that the voter has, in ms since 1970 (UTC);
+    None if it isn't known."""
 
     def lacking(self, log_end: int) -> str:
-        """What its disk lacks of the newest log, and since when, as the end of a sentence; "" if
-        this is unknown. log_end: the end (exclusive) of the newest log."""
+        """What the voter's disk lacks of the newest log, and since when, as the end of a sentence;
+        "" if this is unknown. log_end: the end (exclusive) of the newest log."""
         if self.disk_end is None:
             return ""
         if self.disk_end >= log_end:
@@ -132,8 +134,8 @@ class KnownVoter:
 
     @property
     def danger(self) -> str:
-        """What its start may do, as the end of a sentence about the voter; "" where no danger is
-        known."""
+        """What the voter may do once it is started, as the end of a sentence about the voter; ""
+        where no danger is known."""
         if self.doubt is VoterDoubt.UNREADABLE:
             return f"holds records that can't be read: without them it {_ELECTS_WITHOUT}"
         lacks_records = self.lacks_own is not None or self.registered_later is not None
@@ -165,7 +167,7 @@ class KnownVoter:
 
     @property
     def why_doubted(self) -> str:
-        """Why its disk can't be relied on, for a voter whose node has a disk at hand."""
+        """Why the voter's disk can't be relied on, if its node has a disk at hand."""
         if self.doubt is VoterDoubt.STALE:
             return f"{self.why_stale}: restored from an older copy, or copied earlier"
         if self.doubt is VoterDoubt.OF_ANOTHER_CLUSTER:

@@ -17,7 +17,7 @@ class Behind(NamedTuple):
     """How far a replica's log is behind the newest log of its quorum."""
 
     records: int
-    """How many records of the newest log it lacks."""
+    """How many records of the newest log the replica's log lacks."""
     ms: int | None
     """The lag in ms, as lag_ms gives it; None if unknown."""
 
@@ -47,14 +47,14 @@ class LogEnd(NamedTuple):
     epoch: int
     """The epoch of the log's last batch."""
     end: int
-    """The end offset of this batch (exclusive)."""
+    """The end offset (exclusive) of the log's last batch."""
     at_ms: int
-    """The largest time in this batch, in ms since 1970 (UTC)."""
+    """The largest time in the log's last batch, in ms since 1970 (UTC)."""
     is_leader: bool
-    """Whether the replica leads this epoch by its own log."""
+    """Whether the replica led `epoch`, by its own log."""
     is_last: bool = True
-    """Whether the replica holds no records behind this batch: no snapshot is newer, and the copy of
-    its log is complete."""
+    """Whether the replica holds no records from `end` on: no snapshot is newer, and the copy of its
+    log is complete."""
 
 
 class OwnEnd(NamedTuple):

@@ -16,7 +16,7 @@ from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
 from replica.words import counted, listed, named
 
-IF_STOPPED = "if all nodes were stopped before the first directory was copied"
+IF_STOPPED = "if no log grew after the first directory was copied"
 """The condition of a plan, as the end of a sentence."""
 
 
@@ -28,20 +28,20 @@ class RankedReplica:
     is_voter: bool | None
     """Whether the replica is a voter; None where the voters are unknown."""
     relation: Relation | None
-    """The relation of its log to the winner's log; None for the winner itself."""
+    """The relation of the replica's log to the winner's log; None for the winner itself."""
     at_risk: Ranges
-    """The offsets of its entries that the winner lacks, ascending."""
+    """The offsets of the replica's entries that the winner lacks, ascending."""
     lost: Losses
-    """The number of the entries at risk, by commitment."""
+    """The number of the entries at `at_risk`, by commitment."""
     truncates_to: int | None = None
-    """The end (exclusive) of its log after it has followed the winner; None if it truncates
-    nothing."""
+    """The end (exclusive) of the replica's log after the replica has followed the winner; None if
+    it truncates nothing."""
     snapshot_id: OffsetAndEpoch | None = None
     """The winner's snapshot that the replica has to fetch, because the winner can't send it a
     diverging epoch; None if it needs no snapshot."""
     may_lose: Ranges = ()
-    """The offsets, ascending, of its entries that may be lost, because another voter that lacks
-    them wins."""
+    """The offsets, ascending, of the replica's entries that are lost if a voter without them
+    wins."""
 
 
 def refusals(

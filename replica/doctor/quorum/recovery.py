@@ -27,6 +27,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from replica.doctor.quorum.conditions import late_voters
 from replica.doctor.quorum.known_quorum import NO_FILES, KnownQuorum, QuorumFiles, known_quorum
 from replica.doctor.quorum.known_voter import BAD_DISKS, KnownVoter
 from replica.doctor.quorum.reasons import RankedReplica, nobody_wins, refusals, winners_that_lose
@@ -101,7 +102,7 @@ class RecoveryPlan:
     def outvoted(self) -> frozenset[ReplicaKey]:
         """The replicas that can't be elected: reliable voters with a better log refuse them their
         vote, and the other voters that their own logs name are no majority. So no log is truncated
-        to follow them. Empty if it is unknown which history is right."""
+        to follow them. Empty if it is unknown which history is right, or who the voters are."""
         quorum, logs = self.quorum, [standing.log for standing in self.ranking]
         if quorum.is_conflicting or not quorum.voter_sets:
             return frozenset()
@@ -142,10 +143,24 @@ class RecoveryPlan:
 
     @property
     def rests_on_copies(self) -> bool:
-        """Whether the answer holds only if all nodes were stopped before they were copied. That
+        """Whether the answer holds only if no log grew while the directories were copied. That
         doesn't matter if nothing has to be recovered and no replica loses a record, whoever wins:
         each node starts with its own disk."""
-        return not self.is_whole or any(one.at_risk or one.may_lose for one in self.ranking)
+        may_lose = any(one.at_risk or one.may_lose for one in self.ranking)
+        return (may_lose or not self.is_whole) and not self._stood_still
+
+    @property
+    def _stood_still(self) -> bool:
+        """Whether the logs show it: they were copied one after the other, and end alike. A voter
+        that may be cut off since long has its own condition (late_voters)."""
+        late = {voter.key for voter in late_voters(self.quorum)}
+        ends = [
+            one.log.position()
+            for one in self.ranking
+            if one.is_voter and one.log.key in self.quorum.relied - late
+        ]
+        newest = max((one.log.position() for one in self.ranking), key=election_order)
+        return len(ends) > 1 and set(ends) == {newest}
 
     @property
     def doubted(self) -> tuple[KnownVoter, ...]:

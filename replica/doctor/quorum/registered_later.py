@@ -10,7 +10,7 @@ which the process ran: the disk was restored or replaced, or it was copied befor
 that crashed at once after it had registered, while it still fetched a long log, leaves the same
 files.
 
-Only times of the one leader are compared: the clocks of two leaders may differ.
+Only times that the same leader wrote are compared: the clocks of two leaders may differ.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class RegisteredLater:
     disk now has."""
 
     end: int
-    """The end (exclusive) of the log on its disk."""
+    """The end (exclusive) of the log on the controller's disk."""
     offset: int
     """The offset of the registration in the newest log."""
     epoch: int
-    """The epoch of the registration, in which its process ran."""
+    """The epoch of the registration, in which the controller's process ran."""
     lacking_ms: int
-    """How long (ms) before the registration its leader wrote the first of its records that the disk
-    lacks."""
+    """How long (ms) before the registration the same leader wrote the first of its records that the
+    disk lacks."""
 
     def __str__(self) -> str:
         return (
@@ -95,7 +95,8 @@ class LogsBehind(NamedTuple):
     def _lacking_ms(
         self, own: LogEnd, registered: Registration, time_of: Callable[[int], int | None]
     ) -> int | None:
-        """See RegisteredLater; None where it isn't known, or where a clock was set back."""
+        """The value of RegisteredLater.lacking_ms; None if it isn't known, or if a clock was set
+        back."""
         if self.newest.batch_at(own.end) is None:
             return None
         batches = self.newest.batches

@@ -14,9 +14,9 @@ from replica.model.voters import is_blocking
 def gave_up_leading(
     newest: ReplicaLog, logs: Sequence[ReplicaLog], voters: Sequence[KnownVoter]
 ) -> ReplicaKey | None:
-    """The leader who gave up (KnownQuorum.is_leaderless). A leader whom no majority fetches from
-    resigns, and goes on to a newer epoch when it has heard of no other leader (Kafka:
-    checkQuorumTimeout)."""
+    """The leader who gave up (KnownQuorum.is_leaderless); None if none is known to have given up,
+    or if a later leader is known or possible. A leader resigns if no majority fetches from it, and
+    goes on to a newer epoch when it has heard of no other leader (Kafka: checkQuorumTimeout)."""
     epoch = newest.last_epoch
     told = sum(voter.doubt not in NOT_AT_HAND for voter in voters)
     if not is_blocking(told, len(voters)) or any(
@@ -30,8 +30,9 @@ def gave_up_leading(
 def in_unled_epochs(
     newest: ReplicaLog, logs: Sequence[ReplicaLog], voters: Sequence[KnownVoter]
 ) -> Iterator[int]:
-    """See KnownQuorum.unled. A voter's node whose disk can't be relied on, or isn't the voter's,
-    tells nothing: its log may lack what it knew. Epoch 0 is before the first election."""
+    """The nodes of KnownQuorum.unled. A voter's node doesn't count if its disk can't be relied on,
+    or isn't the voter's: its log may lack what the node knew. Epoch 0 is before the first
+    election."""
     led = (log.quorum_epoch for log in logs if log.quorum_leader != NO_NODE)
     last = max(newest.last_epoch, *led, 0)
     doubted = {voter.key.node_id for voter in voters if voter.doubt is not None}
@@ -45,11 +46,11 @@ def in_unled_epochs(
 def nobody_led_after(
     newest: ReplicaLog, logs: Sequence[ReplicaLog], relied: Collection[ReplicaKey]
 ) -> bool:
-    """Whether a leader of the newest log's last epoch is among the `relied` replicas, and each of
-    these that knows a newer epoch knows just the next one, without a leader and without a vote for
-    a node that isn't among them. Then its log has all that was written in this epoch, also each
-    change of the voters. Each later leader would have needed the vote of one of them, if there is
-    no majority without them. logs: all logs."""
+    """Whether a leader of the newest log's last epoch is among the `relied` replicas, and no
+    quorum-state shows a later election: each knows no newer epoch, or only the next one, for which
+    it names no leader and no vote outside of the `relied` nodes. Then the leader's log has all that
+    was written in its epoch, also each change of the voters. Each later leader would have needed
+    the vote of a `relied` node, if there is no majority without them. logs: all logs."""
     epoch = newest.last_epoch
     own = [log for log in logs if log.key in relied]
     nodes = {NO_NODE, *(log.key.node_id for log in own)}

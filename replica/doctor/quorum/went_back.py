@@ -44,23 +44,25 @@ class WentBack:
 
     key: ReplicaKey
     end_before: int
-    """The end (exclusive) of its log in the earlier capture."""
+    """The end (exclusive) of the replica's log in the earlier capture."""
     end: int
-    """The end (exclusive) of its log now."""
+    """The end (exclusive) of the replica's log now."""
     epoch_before: int | None
-    """The newest epoch in its files in the earlier capture; None without a quorum-state."""
+    """The newest epoch in the replica's files in the earlier capture; None without a
+    quorum-state."""
     epoch: int | None
-    """The newest epoch in its files now; None without a quorum-state."""
+    """The newest epoch in the replica's files now; None without a quorum-state."""
     lost: Ranges
-    """The offsets of the committed records that it held, may have acknowledged, and lacks now
-    because they are behind the end of its log."""
+    """The offsets of the committed records that the replica held, may have acknowledged, and lacks
+    now because they are behind the end of its log."""
     lacks_acknowledged: bool = False
-    """Whether it held records, committed or not, that it may have acknowledged and lacks now."""
+    """Whether the replica held records, committed or not, that it may have acknowledged and lacks
+    now."""
 
     @property
     def has_forgotten_an_epoch(self) -> bool:
-        """Whether its files know an older epoch than in the earlier capture, so that it may vote a
-        second time."""
+        """Whether the newest epoch in the replica's files is older than in the earlier capture, so
+        that the replica may vote a second time."""
         return _has_fallen(self.epoch_before, self.epoch)
 
     def __str__(self) -> str:

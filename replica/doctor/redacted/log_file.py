@@ -178,8 +178,8 @@ def _compressed(codec: int, body: bytes) -> bytes:
 
 
 def _write_oversized(header: batch.BatchHeader, out: _Output) -> None:
-    """Write a batch instead of a batch that is too large to be read. Its records can't be
-    decoded."""
+    """Write a batch instead of a batch that is too large to be read. The records of the new batch
+    can't be decoded."""
     room = max(0, _claimed(header) - len(FILL))
     length = header.batch_length - header.size_bytes + batch.HEADER.size + len(FILL) + room
     header = header._replace(batch_length=length, crc=0)

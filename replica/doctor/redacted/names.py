@@ -1,5 +1,5 @@
-"""Replaces the names that users gave by hashes. It defines which fields hold names, and the form of
-the hashes.
+"""Replaces the names that users gave by hashes. This module defines which fields hold names, and
+the form of the hashes.
 
 A name becomes its kind and 12 hex digits of a keyed hash, such as topic-0f3a5c7e9b21, which is a
 legal name in Kafka. Equal names of a kind get equal hashes, so a topic's configs and ACLs still
@@ -48,7 +48,8 @@ class NameHasher:
         return record.with_fields(changes) if changes else record
 
     def name(self, kind: str, name: Value) -> Value:
-        """The hash that replaces the name of a topic, group, user and so on; null stays null."""
+        """The hash that replaces the name of a topic, group, user and so on. Null, the wildcard and
+        the names of Kafka's own topics stay."""
         if not isinstance(name, str) or name == _WILDCARD:
             return name
         if kind == _TOPIC and name in _KAFKAS_TOPICS:

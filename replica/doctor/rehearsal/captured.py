@@ -19,10 +19,10 @@ class CapturedNode:
 
     key: ReplicaKey
     files: Files
-    """The node's files by their paths in its log directory. The partition's folder has Kafka's name
-    there."""
+    """The node's files by their paths in its log directory. The folder of the metadata log has
+    Kafka's name there."""
     log: ReplicaLog
-    """The log in these files, as a value."""
+    """The log in `files`, as a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class CapturedQuorum:
     is_static: bool
     """Whether the configuration names the voters (kraft.version 0)."""
     commitment: Commitment
-    """The commitment of the logs' records, by a recovery plan."""
+    """The commitment of the logs' records, by a recovery plan: which nodes may win an election is
+    considered."""
     by_logs: Commitment
     """The commitment of the logs' records, by the logs alone: which node may win an election is not
     considered."""
@@ -58,8 +59,8 @@ class CapturedQuorum:
 
     @property
     def not_captured(self) -> tuple[int, ...]:
-        """The ids of voters without a captured directory, ascending. A directory whose id the voter
-        set doesn't name doesn't count as a voter's."""
+        """The ids of voters without a captured directory, ascending. Where the voter set names
+        directory ids, only a directory with the voter's id counts."""
         captured = [node.key for node in self.nodes.values()]
         return tuple(
             voter.key.node_id

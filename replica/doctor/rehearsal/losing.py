@@ -39,13 +39,12 @@ class LosingRun:
 
 @dataclass(frozen=True, slots=True)
 class PossibleLoss:
-    """Failures after which no voter that was captured holds some records that may have been
-    committed."""
+    """Failures after which records that may have been committed are on no captured voter."""
 
     step: ScenarioStep
     """The failures."""
     lost: Ranges
-    """The offsets of these records."""
+    """The offsets of the records that may have been committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,8 @@ def smallest_loss(
     seeds: range,
     show: Callable[[ScenarioStep], None] = lambda step: None,
 ) -> Search:
-    """Try all sets of up to `bound` failures, the smaller ones first. show: a function that is
-    called with each set before it is tried."""
+    """Try sets of up to `bound` failures, the smaller ones first, until one loses records or all
+    are tried. show: a function that is called with each set before it is tried."""
     sets, may_lose = 0, None
     for step in _failures(captured, bound):
         sets += 1

@@ -35,7 +35,7 @@ class Fate:
     lost: Ranges
     """The offsets of captured entries that the leader lacks."""
     losses: Losses
-    """The number of these entries, by their commitment."""
+    """The number of the entries at `lost`, by their commitment."""
     is_behind: bool
     """Whether the node lacks a part of the leader's log."""
     has_new_disk: bool

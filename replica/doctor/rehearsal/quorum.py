@@ -1,4 +1,5 @@
-"""One run of a captured quorum: its disks in memory, the engine on them, a network between them.
+"""One run of a captured quorum: its disks in memory, kraftlake's engine (the Raft core and its
+host) on them, and a network between them.
 
 The seed decides when each node starts, how long messages take, how clocks drift, and the engine's
 random timeouts. Only the steps cause faults.
@@ -83,7 +84,8 @@ effect."""
 
 
 Standing = tuple[type[object] | None, int, int, int, int | None]
-"""Of a node that runs: role, epoch, the log's start and end, high watermark."""
+"""(role, epoch, log start, log end (exclusive), high watermark) of a node that runs. The role is
+None while a change of it doesn't count."""
 
 
 class RehearsedQuorum:
@@ -156,7 +158,8 @@ class RehearsedQuorum:
         )
 
     def _leader_at_its_end(self) -> SimulatedHost | None:
-        """The leader, once all nodes have started and it has committed its whole log."""
+        """The leader, once all nodes have started and it has committed its whole log; None before
+        that."""
         if self.simulation.schedule.now <= self._starting_until:
             return None
         leader = self.leader()
@@ -179,8 +182,9 @@ class RehearsedQuorum:
         return now - self._standing_since > STILL_MS
 
     def _stand(self) -> tuple[Standing | None, ...]:
-        """The standing of each node. Once the leader has committed its whole log, changed roles
-        don't count. Before that, a candidate may still win an election."""
+        """The standing of each node; None for a node that doesn't run. Once the leader has
+        committed its whole log, changed roles don't count. Before that, a candidate may still win
+        an election."""
         is_led = self._leader_at_its_end() is not None
         hosts = (node.host for node in self.simulation.nodes.values())
         return tuple(None if host is None else _standing(host, is_led=is_led) for host in hosts)
@@ -213,7 +217,7 @@ class RehearsedQuorum:
         return with_disk - set(step.dead)
 
     def _start(self, node_ids: set[int]) -> None:
-        """Start the nodes among these that don't run."""
+        """Start the nodes among `node_ids` that don't run and haven't failed."""
         simulation = self.simulation
         self._starting_until = simulation.now
         for node_id in sorted(node_ids - self.failed.keys()):
@@ -282,8 +286,8 @@ class RehearsedQuorum:
         return RemoveVoterRequest(voter=known.key)
 
     def _has_changed(self, node_id: int, *, is_voter: bool) -> bool:
-        """Whether the change is committed: the leader's committed voter set names the node's disk
-        (is_voter), or doesn't name the node."""
+        """Whether the change is committed. For is_voter, the leader's committed voter set has to
+        name the node's disk; otherwise it must not name the node."""
         leader = self.leader()
         if leader is None or not self.has_settled():
             return False

@@ -36,8 +36,8 @@ def checkpoint(
     timestamp_ms: int,
     control: Sequence[ControlMessage] = (),
 ) -> bytes:
-    """The file's bytes. control: KRaftVersion and KRaftVoters, which stand between the header and
-    the records."""
+    """The bytes of a checkpoint. timestamp_ms: the time of all its records, in ms since 1970 (UTC).
+    control: KRaftVersion and KRaftVoters, which stand between the header and the records."""
     offset = 0
     parts = []
     for messages in ([SnapshotHeader(0, timestamp_ms)], [*control]):

@@ -25,7 +25,8 @@ from replica.model.keys import NO_NODE, ZERO_UUID
 
 _SHOWN_NAMES = 5
 _BROKER_RESOURCES = (4, 8)
-"""ConfigResource.Type.BROKER and BROKER_LOGGER; "" names all brokers."""
+"""The numbers of BROKER and BROKER_LOGGER in Kafka's ConfigResource.Type. The resource name ""
+stands for all brokers."""
 
 _LEFT_OUT = {
     "brokers": "brokers register themselves when they start",
@@ -61,7 +62,7 @@ class RestorePlan:
     image: Image
     """The first state of the new cluster."""
     changes: tuple[RestoreDifference, ...]
-    """The differences of this state from the old cluster's."""
+    """The differences of `image` from the old cluster's state."""
 
     def records(self) -> tuple[MetadataRecord, ...]:
         """The records in the order of a snapshot: features come first."""
@@ -72,8 +73,8 @@ def plan_restore(image: Image, release: str, brokers: Mapping[int, int]) -> Rest
     """The plan for this image. brokers: the new broker id by the old broker id; a broker that isn't
     named keeps its id. release: a key of NEWEST_LEVELS.
 
-    Raises UsageError if the release doesn't know the image's metadata.version, or if two brokers
-    would get the same id.
+    Raises UsageError if the image has no metadata.version, if the release doesn't know it or Kafka
+    begins no cluster with it, and if two brokers would get the same id.
     """
     _check_level(image, release)
     planning = _Planning({name: dict(image.tables[name].values) for name in TABLES}, brokers)
@@ -102,7 +103,8 @@ def _check_level(image: Image, release: str) -> None:
 
 
 class _Planning:
-    """Changes the values step by step. values: those of State's tables, by name."""
+    """Changes the values step by step. values: the values of State's tables, by the table's
+    name."""
 
     def __init__(self, values: dict[str, _Values], brokers: Mapping[int, int]) -> None:
         self.values = values

@@ -38,7 +38,7 @@ def _refuses(rule: Rule, file: str, message: str, words: str) -> Obstacle:
 
 def judge_unreadable(node: StartingNode) -> Iterator[Obstacle]:
     """An obstacle for each directory that can't be used. Without the metadata log's directory the
-    node doesn't start; it starts without any other directory."""
+    node doesn't start; without one of the others it does."""
     for one in node.dirs:
         reason = one.reason
         if one.state is LogDirState.READY and not one.is_named:

@@ -22,7 +22,7 @@ _MODULES = (
 
 def jaas_problem(text: str) -> tuple[str, str] | None:
     """(what is wrong, Kafka's message) for a login module with its options; None if Kafka can read
-    it. The text quotes no option, because an option may be a password."""
+    it. Neither text quotes an option, because an option may be a password."""
     tokens = [match["sign"] or match["word"] or "a text" for match in _TOKEN.finditer(text)]
     if not tokens:
         return "it is empty", "Login module not specified in JAAS config"

@@ -46,10 +46,11 @@ class NodeLog:
     dynamic_voters: VoterSet | None = None
     """The newest voters record; None in a static quorum, and if no voters were ever written."""
     last: tuple[int, int] = (-1, 0)
-    """The epoch and the offset (exclusive) at which the log ends."""
+    """(the epoch of the last batch, the log end offset (exclusive)); the epoch is -1 without a
+    batch."""
     unread: tuple[UnreadPlace, ...] = ()
-    """The places in this directory that the node's release can't read, each with the file's name in
-    messages. They end the node's process."""
+    """The places in the node's directory that its release can't read, each with the file's name in
+    messages. Such a place ends the node's process."""
     broken: tuple[Finding, ...] = ()
     """The findings about the log's files with which Kafka doesn't start."""
 

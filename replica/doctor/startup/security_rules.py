@@ -204,8 +204,8 @@ def _judge_login(
 def judge_way_to_controllers(
     node: StartingNode, nodes: Sequence[StartingNode]
 ) -> Iterator[Obstacle]:
-    """Obstacles: controllers that don't accept the node's connections. They are all other given
-    controllers, or else the node's own controller."""
+    """An obstacle if none of the other given controllers accepts the node's connections. If no
+    other controller was given, the node's own settings are judged as those of a controller."""
     controllers = [one.config for one in nodes if one.config.is_controller]
     others = [one for one in controllers if one is not node.config] or controllers
     refusals = [_refusal(node, one) for one in others if _way_to_controllers(node.config)]

@@ -84,8 +84,8 @@ def judge_voters(node: StartingNode) -> Iterator[Obstacle]:
 
 
 def judge_segment(node: StartingNode) -> Iterator[Obstacle]:
-    """Obstacles: a segment size of the metadata log that is too small. Older releases check it when
-    they open the log."""
+    """Obstacles: a segment size of the metadata log that is too small. Kafka before 4.1 checks the
+    size when it opens the log."""
     name = "metadata.log.segment.bytes"
     size = node.config.number(name)
     least = node.config.number("metadata.log.segment.min.bytes") or _LEAST_SEGMENT

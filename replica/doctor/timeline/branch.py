@@ -59,9 +59,9 @@ class BranchTail(Piece):
     log: ReplicaLog
     """The log of the directory that is read."""
     lacking: Ranges = ()
-    """The offsets of its entries that the branch lacks, ascending."""
+    """The offsets of the tail's entries that the branch lacks, ascending."""
     proven: Ranges = ()
-    """The offsets of its entries that a round proves to be committed, ascending."""
+    """The offsets of the tail's entries that a round proves to be committed, ascending."""
     is_contested: bool = False
     """Whether the tail or the branch may be the right history: both are proven to be committed, or
     the two logs conflict."""
@@ -110,8 +110,8 @@ class Branch:
         return next((one for one in self.tails if one.holds(offset, epoch, digest)), None)
 
     def commitment(self, offset: int, tail: BranchTail | None = None) -> str:
-        """The commitment of an entry, in the words of the tables. tail: the tail that holds it;
-        None for an entry of the branch."""
+        """The commitment of an entry: `proven`, `unproven` or `superseded`. tail: the tail that
+        holds the entry; None for an entry of the branch."""
         verdict = EntryCommitment.UNPROVEN
         if tail is None:
             verdict = EntryCommitment.PROVEN if offset < self.proven_end else verdict

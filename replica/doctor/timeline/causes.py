@@ -25,7 +25,7 @@ FETCH_TIMEOUT_MS = 2000
 """The default of controller.quorum.fetch.timeout.ms, in ms."""
 FETCH_WAIT_MS = 500
 """The longest that a fetch waits for records (Kafka: KafkaRaftClient.MAX_FETCH_WAIT_MS), in ms. So
-a follower may have heard its leader last before the leader's last append."""
+the leader's last answer to a follower may be this much older than the leader's last append."""
 _SHORT_MS = FETCH_TIMEOUT_MS - FETCH_WAIT_MS
 _RESTARTS_MS = 500
 """The least time (ms) in which a process ends, is started again and votes."""
@@ -95,8 +95,8 @@ class Won:
     """The time of the batch before the record, in ms since 1970 (UTC); None if the log has no batch
     directly before it."""
     digest: tuple[int, int] | None = None
-    """CRC and size (bytes) of its batch, which differ between the records of two quorums; None if
-    unknown."""
+    """CRC and size (bytes) of the record's batch, which differ between the records of two quorums;
+    None if unknown."""
 
     def is_same(self, other: Won) -> bool:
         """Whether both values are the same record in two logs."""
@@ -226,8 +226,8 @@ def _after_lost_writes(
 
 def _restarted_after(former: Won, won: Won, registered: Sequence[Registration]) -> int | None:
     """The time (ms) from the election to the registration of a new process of the former leader, if
-    an older process must have ended before the election; else None. A process that took part in the
-    election registers soon after it, or ended after it."""
+    an older process must have ended before the election; else None. A late registration of a node
+    that took part in the election doesn't count: the older process may have ended afterwards."""
     took_part = former.leader in (won.leader, *won.granting)
     most = _REGISTERS_MS if took_part else _NEAR_MS
     after = min((one.at - won.at for one in _of_former(former, won, registered)), default=None)

@@ -102,7 +102,8 @@ class ChangeWalk:
         yield from self._leaving_at(self._fold.end.offset)
 
     def image_at(self, end_offset: int) -> Image | None:
-        """The state, if the walk has come to this end (exclusive) and knows it; else None."""
+        """The state after the offsets below `end_offset`, if the walk has come to `end_offset` and
+        the state is known; else None."""
         if self._fold.end.offset != end_offset:
             self._fold.enter(end_offset)
         return None if self._fold.replay is None else self._fold.replay.image()
@@ -142,8 +143,8 @@ class ChangeWalk:
             self.unknown.append(UnknownOffsets(start, end, why))
 
     def _leaving_at(self, offset: int) -> Iterator[LoggedChange]:
-        """The changes of the tails that leave the branch at this offset. None of these changes ever
-        becomes valid."""
+        """The changes of the tails that leave the branch at this offset. They are made to a copy of
+        the branch's state."""
         while self._tails and self._tails[-1].start <= offset:
             tail = self._tails.pop()
             replay = self._fold.replay
@@ -171,10 +172,10 @@ class ChangeWalk:
         epoch: int,
         tail: BranchTail | None = None,
     ) -> Iterator[LoggedChange]:
-        """Apply a record to the replay. Yields the changes that this makes, named by the namer.
+        """Apply a record to the replay. Yields the changes that the record makes, named by `namer`.
 
-        message: the record's value for the replay. epoch: the leader epoch of its batch. tail: the
-        tail that holds it; None for the branch.
+        message: the record's value for the replay. epoch: the leader epoch of the record's batch.
+        tail: the tail that holds the record; None for the branch.
         """
         writes = replay.apply(record.offset, message)
         if writes:

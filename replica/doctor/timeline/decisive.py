@@ -30,9 +30,10 @@ def decisive(events: Iterable[Event]) -> Sequence[Event]:
     """Those of the events by which a person understands an incident, in the same order.
 
     They are elections except the first, elections that nobody won, changes of the voters, changes
-    of features after the cluster was formatted, restarts of controllers, fencings and returns of
-    brokers, brokers that are stuck in a start or a stop, changes of brokers' directories, unclean
-    elections, divergences, truncations, and disks that went back.
+    of features after the cluster was formatted, changes of a migration from ZooKeeper, restarts of
+    controllers, fencings and returns of brokers, brokers that are stuck in a start or a stop, nodes
+    that were unregistered, changes of brokers' directories, unclean elections, leaders in new
+    directories, divergences, truncations, and disks that went back.
     """
     events = [*events]
     birth = next((one for one in events if _is_birth(one)), None)

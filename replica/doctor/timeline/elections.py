@@ -33,9 +33,9 @@ class Election:
     without_winner: int
     """The number of epochs between the two leaders that nobody won."""
     nodes: tuple[int, ...]
-    """The ids of the nodes whose logs hold the record."""
+    """The ids of the nodes whose logs hold the LeaderChange record."""
     on_branch: bool
-    """Whether the record lies on the branch."""
+    """Whether the LeaderChange record lies on the branch."""
 
 
 def elections_of(branch: Branch, registered: Sequence[Registration]) -> tuple[Election, ...]:
@@ -61,8 +61,8 @@ Elected = tuple[Examined, Sequence[Won]]
 
 
 def _is_a_mix(logs: Sequence[Elected], quorums: Iterable[Sequence[Elected]]) -> bool:
-    """Whether logs hold elections of several other quorums, and none of their own: logs that mix
-    two histories. A cause found across the seam would be that of neither history."""
+    """Whether logs hold only elections that other quorums hold, too: these logs mix two histories,
+    and a cause that is found in them may be that of neither history."""
     others = [won for one in quorums if one is not logs for _, each in one for won in each]
     return all(any(won.is_same(one) for one in others) for _, each in logs for won in each)
 

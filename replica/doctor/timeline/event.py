@@ -10,14 +10,14 @@ class Came(Enum):
     """How a broker came to be fenced or unfenced."""
 
     ASKED = "asked"
-    """It was fenced, and had asked for its shutdown."""
+    """The broker was fenced, and had asked for its shutdown."""
     UNASKED = "unasked"
-    """It was fenced, and had not asked for its shutdown: it had stopped some time before the
-    fencing."""
+    """The broker was fenced, and had not asked for its shutdown: it had stopped some time before
+    the fencing."""
     RESTARTED = "restarted"
-    """It came back as a new process."""
+    """The broker came back as a new process."""
     BACK = "back"
-    """It came back as the same process."""
+    """The broker came back as the same process."""
 
 
 class Event(NamedTuple):
@@ -38,15 +38,15 @@ class Event(NamedTuple):
     """The offset of the record; for a snapshot the offset in its id; for a divergence the offset of
     the first entry that the branch lacks."""
     leader_epoch: int
-    """The leader epoch of that record, snapshot id or entry."""
+    """The leader epoch of the record, the snapshot id or the entry that `offset` names."""
     nodes: tuple[int, ...]
     """The ids of the nodes whose logs hold the record, or whose directories show the event."""
     commitment: str | None
     """The commitment of the record, as gold.metadata_changes has it; None for a snapshot, and for
     elections without a winner."""
     came: Came | None = None
-    """How a broker came to be fenced or unfenced; None for all other events. The detail says it to
-    people."""
+    """How a broker came to be fenced or unfenced; None for all other events. `detail` says the same
+    in words."""
     parted: int | None = None
     """The offset at which the log with the event's record left the branch; None for a record of the
     branch."""

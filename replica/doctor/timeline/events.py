@@ -250,8 +250,8 @@ def _of_election(branch: Branch, one: Election) -> Event:
 
 
 def _snapshots(branch: Branch) -> Iterator[Event]:
-    """An event for each snapshot id, at the time at which the first of the replicas that have it
-    wrote it."""
+    """An event for each snapshot id. Its time is the first time at which a replica wrote the
+    snapshot."""
     found: dict[OffsetAndEpoch, list[tuple[int, int | None, int]]] = {}
     for examined in branch.members:
         for snapshot_id, snapshot in examined.usable_snapshots:
@@ -354,7 +354,7 @@ def _unwon(branch: Branch) -> Iterator[Event]:
 
 def _last_before(branch: Branch, one: WentBack) -> tuple[int, int]:
     """(time in ms since 1970, epoch) of the last batch that a replica held before it went back; of
-    the branch's last batch if the replica held only snapshots."""
+    the newest batch in any log if the replica held only snapshots."""
     headers = [
         (examined.replica is not None and examined.replica.key == one.key, last.header)
         for examined in branch.members

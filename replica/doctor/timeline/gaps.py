@@ -78,7 +78,7 @@ def conflict_text(start: int, whose: str) -> str:
 
 
 def offsets_text(unknown: UnknownOffsets) -> str:
-    """The offsets in words, both inclusive."""
+    """The first and the last of the offsets (both inclusive) in words."""
     last = unknown.end - 1
     if unknown.start == last:
         return f"offset {last}"

@@ -1,6 +1,6 @@
 """Finds elections of partitions by which records may have been lost, in the changes of a log.
 
-In an unclean election, a replica that was in no ISR becomes the leader, and the partition is marked
+In an unclean election, a replica that isn't in sync becomes the leader, and the partition is marked
 as recovering (KIP-704). A new leader may also be empty: its broker has lost the replica's log
 directory, for example because the disk was replaced, and keeps the replica in another directory.
 """
@@ -78,7 +78,7 @@ class PartitionEvents:
     """Takes the changes of a log one by one, and finds the events."""
 
     _found: dict[tuple[object, ...], PartitionEvent] = field(default_factory=dict)
-    """The events by what their records have in common."""
+    """The events by (event, time, leader epoch, tail, are_only_replicas, may_be_empty)."""
     _directories: dict[int, frozenset[str]] = field(default_factory=dict)
     """The online directories of each broker."""
     _began_again: set[tuple[_Key, int]] = field(default_factory=set)

@@ -28,7 +28,7 @@ class Reassigned:
     at: int
     """The time of the first change, in ms since 1970 (UTC)."""
     offset: int
-    """The offset of its record."""
+    """The offset of the first change's record."""
     leader_epoch: int
     commitment: str
     tail: BranchTail | None
@@ -36,7 +36,8 @@ class Reassigned:
     first: str
     """The name of the first partition."""
     change: str
-    """Its brokers before and after the first change, such as `11 and 12 -> 12 and 13`."""
+    """The brokers of the first partition before and after its change, such as
+    `11 and 12 -> 12 and 13`."""
     last_at: int
     """The time of the last change, in ms since 1970 (UTC)."""
     partitions: set[str]
@@ -66,7 +67,7 @@ class Reassignments:
 
     _found: list[Reassigned] = field(default_factory=list)
     _newest: dict[tuple[str, int, BranchTail | None], Reassigned] = field(default_factory=dict)
-    """The newest group of each topic, by its records' epoch and the tail that holds them."""
+    """The newest group for each topic, leader epoch and tail."""
 
     def take(self, change: LoggedChange) -> bool:
         """Take the next change. Returns whether it is the end of a reassignment."""

@@ -33,8 +33,8 @@ class StateEntity(NamedTuple):
     """The offset of the record that last changed the entity; None if a snapshot gave the entity,
     and no record has changed it since."""
     at: int | None = None
-    """The time at which this change took effect, in ms since 1970 (UTC); None if `offset` is
-    None."""
+    """The time at which the change at `offset` took effect, in ms since 1970 (UTC); None if
+    `offset` is None."""
 
 
 def state_at(

@@ -23,15 +23,15 @@ class Unwon(NamedTuple):
     at: int
     """The time of the log's last record, in ms since 1970 (UTC)."""
     offset: int
-    """The offset of this record."""
+    """The offset of the log's last record."""
     epoch: int
     """The newest epoch that had a leader."""
     nodes: tuple[int, ...]
     """The nodes that saw no winner, ascending."""
     name: str
-    """These nodes in words."""
+    """The nodes as a list for people."""
     detail: str
-    """What their files say."""
+    """What the quorum-state files of the nodes say, as a text."""
 
 
 def unwon_elections(branch: Branch) -> Unwon | None:

@@ -78,12 +78,12 @@ leader."""
 
 
 def voters_of(quorum: KnownQuorum | None) -> tuple[KnownVoter, ...]:
-    """See ClusterEvidence.known_voters."""
+    """The value of ClusterEvidence.known_voters."""
     return () if quorum is None or quorum.is_conflicting else quorum.voters
 
 
 def unled_of(quorum: KnownQuorum | None) -> tuple[str, ...]:
-    """See ClusterEvidence.unled."""
+    """The value of ClusterEvidence.unled."""
     return () if quorum is None else tuple(map(str, quorum.unled))
 
 
@@ -109,7 +109,7 @@ class StoppedBefore(NamedTuple):
     at_ms: int | None
     """The time of the last sign of life, in ms since 1970 (UTC); None where none is known."""
     is_own_end: bool = False
-    """Whether this sign is the last record in the broker's own copy of the log."""
+    """Whether the last sign of life is the last record in the broker's own copy of the log."""
 
 
 class Since(NamedTuple):
@@ -119,7 +119,7 @@ class Since(NamedTuple):
     first_ms: int
     """The time at which the first subject reached this state, in ms since 1970 (UTC)."""
     last_ms: int
-    """The time at which the last subject reached it, in ms since 1970 (UTC)."""
+    """The time at which the last subject reached this state, in ms since 1970 (UTC)."""
     is_exact: bool = True
     """False where the state may have begun earlier than first_ms."""
     stopped: tuple[StoppedBefore, ...] = ()
@@ -214,7 +214,8 @@ class ToLose:
     """What the lost records would have changed, such as `5 topics with 15 partitions were never
     created`; "" where that isn't known."""
     if_stopped: bool = False
-    """See LogParting."""
+    """Whether some of the lost records count as never committed only if no node ran while the
+    directories were copied."""
     if_led_by: tuple[str, ...] = ()
     """The records are lost only if one of these nodes leads. Each of these nodes itself loses
     records to other logs. Empty if the records are lost to a log that loses nothing."""
@@ -268,7 +269,8 @@ class ClusterEvidence:
     """For each live broker that has lost a log directory, the number of further partitions without
     leader while it restarts: see the function `leaderless_in_restart`."""
     still_refusing: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """The partitions that the start of brokers doesn't let accept writes: see still_refusing."""
+    """The partitions that refuse writes even after the start of all brokers: see the function
+    `still_refusing`."""
     copy_first: tuple[CopyFirst, ...] = ()
     """The brokers whose log directories have to be copied before their start: see copies_first."""
     emptied: tuple[Emptied, ...] = ()
@@ -281,7 +283,7 @@ class ClusterEvidence:
     """The voters, and what is known of their disks; empty where the logs are two histories, or no
     voter is known."""
     unled: tuple[str, ...] = ()
-    """See KnownQuorum.unled."""
+    """The nodes in an epoch without a known leader, such as `2`: see KnownQuorum.unled."""
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
     replaced: tuple[str, ...] = ()
@@ -291,7 +293,7 @@ class ClusterEvidence:
     missing: MissingVoters | None = None
     """The voters without a given directory; None if there are none, or if no voter is known."""
     gaps: tuple[Gap, ...] = ()
-    """The other gaps: what could not be judged."""
+    """What else could not be judged, besides `missing`."""
     set_aside: tuple[SetAside, ...] = ()
     """The folders beside the metadata logs that end with -delete or -stray; empty unless logs
     conflict."""
@@ -299,7 +301,8 @@ class ClusterEvidence:
     """A sentence that says which nodes' disks were put back to older copies; "" where nothing shows
     it."""
     releases: str = ""
-    """See releases_text."""
+    """A sentence about the releases of Kafka that can start; "" without a reason for it: see
+    releases_text."""
 
     @property
     def has_two_histories(self) -> bool:

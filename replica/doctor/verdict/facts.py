@@ -93,8 +93,8 @@ _BY_MESSAGE = (
     health.MIGRATION_WAITS.id, health.MIGRATION_RUNS.id, health.ZK_BROKER_LEFT.id,
     partition_folders.REPLICA_WITHOUT_FOLDER.id, health.RETENTION_SHORTENED.id,
 )  # fmt: skip
-"""The rules whose facts show the finding's message, because its subjects say less: those of a
-migration lack brokers that never registered, and those of missing folders are partitions."""
+"""The rules whose facts show the finding's message, because its subjects say less. The subjects of
+a migration lack brokers that never registered; those of missing folders are partitions only."""
 _HAPPENED = {
     groups.CONFLICT.id: "two histories under one cluster id",
     groups.TWO_LEADERS.id: "two leaders of one epoch",
@@ -122,22 +122,21 @@ class VerdictDraft:
     mentioned: frozenset[str]
     """The ids of the rules whose findings are in other facts already."""
     missing: MissingVoters | None
-    """The value of ClusterEvidence.missing."""
+    """The voters without a given directory; None if there are none, or if no voter is known."""
     gaps: tuple[Gap, ...]
     """The gaps other than missing voters."""
     notes: int
-    """As in Verdict."""
+    """The number of findings that need no action."""
     well: str
     """The headline where nothing is wrong."""
     state: KnownState | None
-    """As in Verdict."""
+    """The newest known state; None if no state is known."""
     set_aside: tuple[SetAside, ...]
     put_back: str
-    """As in ClusterEvidence."""
+    """The value of ClusterEvidence.put_back."""
 
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
-        """The verdict. more: further findings about files, of rules whose findings users don't
-        notice."""
+        """The verdict. more: further findings about files, none of a rule in OUTAGE_RULES."""
         findings = (*self.findings, *(added := tuple(more)))
         found = _of_files(findings, self.mentioned, self.margin.voters)
         of_files = with_evidence(found, self.set_aside, self.put_back)
@@ -191,8 +190,8 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
 
 
 def _after_outage(fact: Fact) -> Fact:
-    """A fact beside an outage. A step about the placement of replicas waits for the outage's end:
-    moving replicas doesn't end the outage, and too few replicas are in sync."""
+    """A fact beside an outage. A step about the placement of replicas waits until the outage is
+    over, because moving replicas doesn't end an outage."""
     if not fact.next_step or not {rule.id for rule in _STANDING}.issuperset(fact.rules):
         return fact
     return replace(fact, next_step=f"Once the outage is over: {fact.next_step}")
@@ -202,7 +201,7 @@ def _all_gaps(
     missing: MissingVoters | None, gaps: Iterable[Gap], findings: Iterable[PlacedFinding]
 ) -> Iterator[Gap]:
     """The gaps. If the nodes of a quorum were formatted with several cluster ids, all nodes are
-    given: then no voter is missing, and no next step closes another gap."""
+    given: then no voter is missing, and the other gaps have no next step."""
     rules = {one.finding.rule.id for one in findings}
     is_apart = groups.CLUSTER_IDS_DIFFER.id in rules
     if missing is not None and not is_apart:
@@ -360,7 +359,8 @@ def _places(where: Sequence[str], limit: int | None = _SHOWN) -> str:
 
 
 def _gaps(findings: Sequence[Finding]) -> Iterator[Gap]:
-    """The gaps that notes of the rules name."""
+    """The gaps that findings show: snapshots that could not be compared with a log, and partitions
+    whose min.insync.replicas is unknown."""
     unverified = sum(one.rule.id == snapshots.SNAPSHOT_UNVERIFIED.id for one in findings)
     if unverified:
         yield Gap(

@@ -84,9 +84,9 @@ class QuorumMargin(NamedTuple):
                 yield fact
 
     def _newest_first(self, fact: Fact, nodes: str) -> str:
-        """The step about a voter that is behind. The log of a leader that was killed doesn't show
-        it: so the step begins with the start of the nodes that have the newest logs, if one of them
-        has stopped since."""
+        """The step about a voter that is behind. No log shows that its leader was killed: so the
+        step begins with the start of the nodes that have the newest logs, if one of them has
+        stopped since."""
         if groups.VOTER_BEHIND.id not in fact.rules or self.end_ms is None:
             return fact.next_step
         return (

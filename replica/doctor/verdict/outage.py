@@ -155,7 +155,7 @@ def _once_led(step: str) -> str:
 
 
 def with_verdict(cluster: Cluster, verdict: Verdict | None) -> Cluster:
-    """The cluster, which knows what its verdict says about the quorum's leader."""
+    """The cluster with what its verdict says about the quorum's leader (Cluster.by_verdict)."""
     return cluster if verdict is None else replace(cluster, by_verdict=no_leader_by(verdict.facts))
 
 
@@ -224,8 +224,8 @@ def _without_leader(
 
 def _may_be_older(since: Since, *, is_of_one: bool) -> str:
     """A sentence that the outage may have begun before the brokers were fenced: they had stopped
-    before, at an unknown time. Empty if no broker had stopped before. is_of_one: whether one
-    partition is without leader."""
+    before, at an unknown time. Empty if no broker had stopped before, or only in the same second.
+    is_of_one: whether one partition is without leader."""
     unknown = [str(one.broker) for one in since.stopped if one.at_ms is None]
     if unknown:
         brokers = named("broker", unknown, limit=_SHOWN)

@@ -33,8 +33,8 @@ def _over(found: Sequence[Refusal]) -> Sequence[Refusal]:
 
 
 def refused_text(found: Sequence[Refusal], when: Callable[[int], str]) -> str:
-    """Sentences about refusals that have ended, the latest of them; "" without one. when: a time of
-    the log, in ms since 1970, as words."""
+    """Sentences about the latest refusals that have ended; "" if none has ended. when: gives the
+    words for a time of the log in ms since 1970."""
     shown = _over(found)[-_MAX_TIMES:]
     if not shown:
         return ""

@@ -59,8 +59,9 @@ def of_no_start(
     *,
     is_first: bool,
 ) -> str:
-    """The sentences where no start of a broker that is down gives a partition a leader that may
-    lead now, or should. is_first: whether nothing comes before the start."""
+    """The sentences about brokers that are down, for the case that their start gives none of these
+    partitions a leader, or that other sentences say how the partitions get one. down: the ids of
+    the brokers. is_first: whether nothing comes before the start."""
     up = sorted({one for finding in leaderless for one in brokers_in(finding)}, key=int)
     brokers = named("broker", down, limit=_SHOWN)
     if evidence.emptied:

@@ -20,7 +20,7 @@ _OWN_DISK = (
     "The disk may run in another machine, but no older copy will do, and no disk that was "
     "formatted anew. End a process that hangs before."
 )
-_NO_BROKER = "Stop no broker before there is a leader."
+NO_BROKER = "Stop no broker before there is a leader."
 WHY_NOT = "find out what keeps it from reaching {}: addresses, certificates, cluster ids."
 
 
@@ -29,16 +29,17 @@ class StartOfVoters:
     """The voters that start. Each starts with its own disk, and no disk is emptied or formatted."""
 
     beside: tuple[int, ...]
-    """The voters with which these make a majority: they run, as far as files show."""
+    """The voters that run, as far as files show. The voters that start make a majority with
+    them."""
     first: tuple[int, ...]
     """The voters that start first, of those whose whole disks are at hand: as many as are needed,
     with the longest logs. Sorted."""
     rest: tuple[int, ...]
-    """The others of them, sorted."""
+    """The other voters that don't run and whose whole disks are at hand, sorted."""
     unseen: tuple[int, ...]
     """The voters whose directories were not given, or not completely, sorted."""
     of_unseen: int
-    """How many of these have to start, too."""
+    """How many of the voters in `unseen` have to start, too."""
     voters: int
     """The number of all voters."""
     holds_all: bool
@@ -78,16 +79,17 @@ class StartOfVoters:
         beside = _nodes(self.beside)
         if self.of_unseen:
             why_not = f"If it runs, {WHY_NOT.format(beside)}"
-            return " ".join([sentence(self._start()), _OWN_DISK, why_not, _NO_BROKER])
+            return " ".join([sentence(self._start()), _OWN_DISK, why_not, NO_BROKER])
         hold = f"hold{'s' * (len(self.beside) == 1)}"
         its = "its log holds" if len(self.first) == 1 else "their logs hold"
         told = [sentence(self._start(f"{its} all that {beside} {hold}, and " * self.holds_all))]
         told += [f"Then start {_nodes(self.rest)}."] * bool(self.rest)
         why_not = f"If one of them runs, {WHY_NOT.format(beside)}"
-        return " ".join([*told, _OWN_DISKS, why_not, _NO_BROKER])
+        return " ".join([*told, _OWN_DISKS, why_not, NO_BROKER])
 
     def _start(self, why: str = "") -> str:
-        """The clause. why: a reason before that of the majority."""
+        """The value of `clause` for voters that don't run. why: a reason that stands before the
+        reason about the majority."""
         is_one = len(self.first) + self.of_unseen == 1
         with_them = f"with {_nodes(self.beside)} {'it is' if is_one else 'they are'} a majority"
         if not self.of_unseen:
@@ -111,8 +113,9 @@ class StartOfVoters:
 def start_of_voters(
     beside: Collection[int], known: Sequence[KnownVoter], *, may_run: bool = False
 ) -> StartOfVoters | None:
-    """The start; None where the voters that run are a majority already, or where no voters are left
-    that would make one with them. beside, may_run: see StartOfVoters. known: all voters."""
+    """The start; None where no voter runs or may run, where the voters that run are a majority
+    already, or where no voters are left that would make one with them. beside, may_run: see
+    StartOfVoters. known: all voters."""
     ends = {one.key.node_id: one.held_end or 0 for one in known if one.doubt is None}
     order = sorted(ends.keys() - {*beside}, key=lambda node: (-ends[node], node))
     unseen = tuple(one.key.node_id for one in known if one.doubt in _UNSEEN)

@@ -20,7 +20,8 @@ def of_one_history(fact: Fact, state: KnownState | None) -> Fact:
 
 
 def kept_apart(fact: Fact) -> Fact:
-    """A fact about records that logs lose, where logs conflict. No copy allows a start."""
+    """A fact about records that logs lose, where logs conflict: a start isn't safe even after the
+    directories were copied."""
     if not fact.next_step:
         return fact
     step = "Start none of these nodes before a history is chosen, after a copy either."

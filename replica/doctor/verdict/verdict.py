@@ -66,13 +66,13 @@ class Fact:
     rules: tuple[str, ...] = ()
     """The ids of the rules of `check` that found the fact; empty without a rule."""
     once_led: str = field(default="", compare=False)
-    """The next step of an outage for the moment at which the quorum has a leader and what has to be
-    copied was copied; "" for other facts."""
+    """The next step of an outage once the quorum has a leader and the log directories that have to
+    be copied were copied; "" for other facts."""
 
     start: StartOfVoters | None = field(default=None, compare=False)
     """The voters that the next step starts; None where it starts none."""
     down: frozenset[int] = field(default=frozenset(), compare=False)
-    """See NoLeader.down."""
+    """The nodes that are down by this fact, or reach no voter that runs: see NoLeader.down."""
 
     @property
     def is_of_other_clusters(self) -> bool:
@@ -238,7 +238,7 @@ class Verdict:
     next_steps: tuple[str, ...]
     """What to do, in this order."""
     not_judged: tuple[Gap, ...]
-    """The gaps."""
+    """What could not be judged."""
     notes: int
     """The number of findings that need no action."""
     state: KnownState | None
@@ -298,7 +298,7 @@ def decide(
     fact has a step, the verdict's steps are those that close gaps.
 
     well: the headline if nothing is wrong and nothing is missing.
-    notes: the number of notes.
+    notes: the number of findings that need no action.
     state: the newest known state; None if no state is known.
     """
     ordered = tuple(sorted(facts, key=_weight))

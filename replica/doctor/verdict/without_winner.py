@@ -20,7 +20,7 @@ from replica.words import counted, listed, ms_text, named
 PROBABLY = "The quorum has probably "
 """The beginning of the text of a fact that isn't sure."""
 PERHAPS = "The quorum has perhaps "
-"""The same of a fact that is less sure."""
+"""The beginning of the text of a fact that is less sure than a fact with PROBABLY."""
 NO_LEADER = "The quorum has no leader, and accepts no change"
 _RULE = files.ELECTIONS_WITHOUT_WINNER
 _SHOWN = 5
@@ -68,7 +68,7 @@ def without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     elections are so many that the others are no majority. Fewer voters may only be cut off from the
     others. Then the fact is sure if directories of all the others were given, and none of their
     logs continues after the logs of these voters. If no directory of the others was given, the fact
-    isn't sure. A leader who surely gave up is told of by a fact of its own."""
+    isn't sure. There is no such fact if a leader surely gave up: another fact says so."""
     if any(one.rule is health.LEADER_GAVE_UP for one in evidence.health or ()):
         return
     failed = {
@@ -186,7 +186,8 @@ def _unled(away: Sequence[str], evidence: ClusterEvidence) -> Fact:
 
 
 def _find_out(nodes: str, away: Sequence[str], start: StartOfVoters | None) -> str:
-    """The step where the voters that were not given may have a leader. nodes: who saw none."""
+    """The step where the voters that were not given may have a leader. nodes: the names of the
+    nodes that saw no leader."""
     others = [*away] if start is None else [*map(str, start.others)]
     enough = "" if start is None else start.enough
     is_one = len(others) == 1

@@ -211,8 +211,8 @@ class CommittedReplay:
 
 
 def _first(batches: Iterable[Batch]) -> list[Batch]:
-    """The first batches, up to the batch with which they reach the limit in bytes. The log may
-    change before the last one is read, but its committed part doesn't."""
+    """The first batches, up to the batch with which they reach _BYTES_AT_ONCE. The log may change
+    before the last batch is read, but its committed part doesn't."""
     found: list[Batch] = []
     size = 0
     for batch in batches:

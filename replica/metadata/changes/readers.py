@@ -64,14 +64,14 @@ class Reader:
     """The newest level of each feature except metadata.version. A missing feature is known only at
     level 0."""
     records: Mapping[str, int]
-    """The newest version of each type of metadata record."""
+    """The newest version that the release can read of each type of metadata record."""
     controls: Mapping[str, int]
-    """The newest version of each type of control record."""
+    """The newest version that the release can read of each type of control record."""
     bootstrap_level: int | None
-    """The newest level of metadata.version in bootstrap.checkpoint; None if any level is
-    accepted."""
+    """The newest level of metadata.version that the release accepts in bootstrap.checkpoint; None
+    if it accepts any level."""
     quorum_state: int
-    """The newest version of quorum-state."""
+    """The newest version of quorum-state that the release can read."""
 
     def of_bootstrap(self) -> Reader:
         """What the release can read in a bootstrap.checkpoint beside a log with records. Its levels

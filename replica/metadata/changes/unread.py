@@ -22,9 +22,10 @@ class Unread:
     subject: str
     """The feature, the type of the records, or the file."""
     why: str
-    """What the release does with it, and why, in one line."""
+    """What the release does with the subject, and why, in one line."""
     is_fatal: bool
-    """Whether a node of the release stops at it. A node that only ignores fields continues."""
+    """Whether a node of the release stops at the subject. A node that only ignores fields
+    continues."""
     is_kept: bool = False
     """Whether the subject is at a level that Kafka never lowers to one that the release knows."""
 
@@ -38,13 +39,14 @@ class UnreadPlace:
     """The path, relative to the node's log directory, of the unread file or of the first file with
     unread records."""
     at_start: bool = True
-    """Whether a starting node reads this place. It skips what the newest snapshot replaces."""
+    """Whether a node reads this place when it starts. A starting node skips what the newest
+    snapshot replaces."""
     offset: int | None = None
     """The offset of the first unread record of the log; None in snapshots, and for a file."""
     position: int | None = None
     """The byte of `file` at which the first unread record's batch begins; None for a file."""
     epoch: int | None = None
-    """The leader epoch of this batch; None for a file."""
+    """The leader epoch of the first unread record's batch; None for a file."""
     count: int = 1
     """The number of unread records."""
 

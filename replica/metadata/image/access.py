@@ -33,13 +33,14 @@ def _set_credential(state: State, offset: int, fields: Fields) -> None:
 
 
 def _remove_credential(state: State, offset: int, fields: Fields) -> None:
-    """Removes the credential. A credential that is absent is no error."""
+    """Removes a SCRAM credential. A credential that is absent is no error."""
     state.scram.drop((fields["name"], fields["mechanism"]))
 
 
 def _set_token(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Sets a delegation token by id (KIP-900; Kafka: DelegationTokenDelta). All its principals must
-    have the form TYPE:NAME (SecurityUtils.parseKafkaPrincipal)."""
+    """Sets a delegation token by id (KIP-900; Kafka: DelegationTokenDelta). Returns a refusal if a
+    principal of the token lacks the form TYPE:NAME (SecurityUtils.parseKafkaPrincipal), else
+    None."""
     for principal in (fields["owner"], fields["requester"], *fields["renewers"]):
         if ":" not in principal:
             return f"{principal!r} is no principal, which would be TYPE:NAME", ()
@@ -49,7 +50,7 @@ def _set_token(state: State, offset: int, fields: Fields) -> Refused | None:
 
 
 def _remove_token(state: State, offset: int, fields: Fields) -> None:
-    """Removes the token. A token that is absent is no error."""
+    """Removes a delegation token. A token that is absent is no error."""
     state.delegation_tokens.drop(fields["tokenId"])
 
 

@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 from replica.model.keys import ZERO_UUID
 
 LEADER_UNCHANGED = -2
-"""The `leader` of a PARTITION_CHANGE that doesn't change it (LeaderConstants.NO_LEADER_CHANGE)."""
+"""The value of `leader` in a PARTITION_CHANGE_RECORD that keeps the leader (Kafka:
+LeaderConstants.NO_LEADER_CHANGE)."""
 RECOVERY_UNCHANGED = -1
 RECOVERY_STATES = (0, 1)
-"""LeaderRecoveryState: recovered, recovering."""
+"""The values of Kafka's LeaderRecoveryState: 0 recovered, 1 recovering."""
 
 UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
+"""Kafka's DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory
+(KIP-858)."""
 
 _INT32_MAX = 2**31 - 1
 
@@ -91,7 +93,8 @@ class RefusedPartitionError(Exception):
 
 def registered(fields: Mapping[str, Any]) -> Partition:
     """The partition that a PARTITION_RECORD of any version creates or replaces. Raises
-    RefusedPartitionError."""
+    RefusedPartitionError for an unknown leaderRecoveryState, and if there aren't as many
+    directories as replicas."""
     replicas, directories = fields["replicas"], fields.get("directories")
     if directories and len(directories) != len(replicas):
         raise RefusedPartitionError(_wrong_length(directories, replicas))
@@ -113,7 +116,8 @@ def registered(fields: Mapping[str, Any]) -> Partition:
 def merged(old: Partition, fields: Mapping[str, Any]) -> Partition:
     """The partition after a PARTITION_CHANGE_RECORD. A null list changes nothing, and an empty list
     empties the partition's list. Every value of `leader` except LEADER_UNCHANGED begins a new
-    leader epoch, even if the leader stays the same. Raises RefusedPartitionError."""
+    leader epoch, even if the leader stays the same. Raises RefusedPartitionError as `registered`
+    does."""
     change = fields.get
     replicas = _changed(fields["replicas"], old.replicas)
     leader, leader_epoch = fields["leader"], old.leader_epoch
@@ -159,8 +163,8 @@ def fields_of(key: tuple[str, int], partition: Partition) -> dict[str, Any]:
 
 
 def text_of(key: tuple[str, int], partition: Partition) -> str:
-    """The result of `compact` for fields_of. This function is faster, because most entities that
-    change are partitions."""
+    """The result of `compact` for fields_of, made faster: most entities that change are
+    partitions."""
     replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch = partition[:8]
     return (
         f'{{"addingReplicas":{_ints(adding)},"directories":{_texts(partition.directories)},'

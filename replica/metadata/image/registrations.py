@@ -15,16 +15,19 @@ from replica.metadata.records import RECORDS_BY_NAME
 
 _BROKER, _CONTROLLER = "REGISTER_BROKER_RECORD", "REGISTER_CONTROLLER_RECORD"
 _SECURITY_PROTOCOLS = range(4)
-"""PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL (SecurityProtocol)."""
+"""The ids of Kafka's security protocols: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL."""
 _FENCING = {-1: {"fenced": False}, 0: {}, 1: {"fenced": True}}
-"""`fenced` of a change (BrokerRegistrationFencingChange): unfence, none, fence."""
+"""The change of the registration for each value of `fenced` in a BROKER_REGISTRATION_CHANGE_RECORD:
+-1 unfences the broker, 0 changes nothing, 1 fences the broker."""
 _SHUTDOWN = {0: {}, 1: {"inControlledShutdown": True}}
-"""`inControlledShutdown` of a change: none, begun. Only a new registration ends a shutdown."""
+"""The change of the registration for each value of `inControlledShutdown` in a
+BROKER_REGISTRATION_CHANGE_RECORD: 0 changes nothing, 1 begins a controlled shutdown. Only a new
+registration ends the shutdown."""
 
 
 def _register_broker(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Registers a broker. A listener without a name is refused; its security protocol may be any
-    number."""
+    """Registers a broker. Returns a refusal if one of its listeners has no name, else None. A
+    listener's security protocol may be any number."""
     if not all(listener["name"] for listener in fields["endPoints"]):
         return f"a listener of broker {fields['brokerId']} has no name", ()
     registration = _registration(_BROKER, fields)
@@ -37,8 +40,8 @@ def _register_broker(state: State, offset: int, fields: Fields) -> Refused | Non
 
 
 def _registration(record_type: str, fields: Fields) -> dict[str, Any]:
-    """The fields of the newest version, with listeners and features sorted by name. Fields that the
-    record lacks have their defaults."""
+    """The record's fields as the newest version of its type has them, with listeners and features
+    sorted by name. Fields that the record lacks have their defaults."""
     newest = RECORDS_BY_NAME[record_type].fields
     filled = {field.name: fields.get(field.name, field.default) for field in newest}
     return {**filled, **{name: by_name(fields[name]) for name in ("endPoints", "features")}}
@@ -53,12 +56,12 @@ def by_name(structures: tuple[Fields, ...]) -> tuple[Fields, ...]:
 
 def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The cordoned log directories (KIP-1066), sorted; None if the broker has never sent them. As
-    in Kafka, None differs from no cordoned directory."""
+    in Kafka, None doesn't mean an empty tuple."""
     return None if directories is None else tuple(sorted(directories))
 
 
 def _unregister_broker(state: State, offset: int, fields: Fields) -> None:
-    """Removes the registration. A broker that is not registered is no error."""
+    """Removes the registration of a broker. A broker that is not registered is no error."""
     broker_id = fields["brokerId"]
     if broker_id in state.brokers.values:
         state.brokers.drop(broker_id)
@@ -108,8 +111,8 @@ def _update(
 
 
 def _register_controller(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Registers a controller. Unlike a broker's, its listeners must have a known security
-    protocol."""
+    """Registers a controller. Returns a refusal if a listener of the controller has no known
+    security protocol, else None. The listeners of brokers may have any."""
     for listener in fields["endPoints"]:
         if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
             return f"there is no security protocol {listener['securityProtocol']}", ()
@@ -118,7 +121,7 @@ def _register_controller(state: State, offset: int, fields: Fields) -> Refused |
 
 
 def _unregister_controller(state: State, offset: int, fields: Fields) -> None:
-    """Removes the registration. A controller that is not registered is no error."""
+    """Removes the registration of a controller. A controller that is not registered is no error."""
     state.controllers.drop(fields["controllerId"])
 
 

@@ -37,22 +37,23 @@ _BEGIN, _, _ABORT = MARKERS
 
 
 class RecordReader(Protocol):
-    """A function that decodes a log record for a replay: `meaning`, or a function with the same
-    result without secrets."""
+    """A function that decodes a log record for a replay: `meaning`, or a function that gives the
+    same records without secrets."""
 
     def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
 
 
 def reader(passed_over: PassedOver) -> RecordReader:
-    """`meaning` for a replay that passes over these types."""
+    """`meaning`, which gives a PassedOverRecord for the types of `passed_over`."""
     return partial(meaning, passed_over=passed_over) if passed_over else meaning
 
 
 def meaning(
     record: Record, *, is_control: bool, passed_over: PassedOver = NOTHING
 ) -> ReplayedRecord:
-    """The decoded record, for a replay. Raises DataError if it can't be decoded, or if its type is
-    unknown and isn't passed over: the state after it would be unknown."""
+    """The decoded record, for a replay; a PassedOverRecord for a type of `passed_over`. Raises
+    DataError for a record that can't be decoded, and for any other unknown type, because the state
+    after this record would be unknown."""
     if is_control:
         control = decode_control(record.key, record.value)
         if isinstance(control, UnknownControl):
@@ -83,7 +84,8 @@ class Refusal(NamedTuple):
 
 
 class Replay:
-    """Applies records to tables, which it changes in place for speed. `image` copies them.
+    """Applies records to tables, which it changes in place for speed. The method `image` copies the
+    tables.
 
     image: the state before the first record: EMPTY for a log from offset 0, or the image of a
         snapshot.
@@ -97,7 +99,7 @@ class Replay:
         self._before: State | None = None
         """The state before the BEGIN of an open transaction; else None."""
         self._boundary: tuple[int, ...] = ()
-        """The offset of the last transaction marker; () before the first."""
+        """The offset of the last transaction marker; () before the first marker."""
 
     @property
     def in_transaction(self) -> bool:
@@ -115,14 +117,15 @@ class Replay:
     def image(self) -> Image:
         """The image that is visible now. Within a transaction, it is the image before the BEGIN.
 
-        This copies the tables, but not their values: it takes a few ms for 100,000 partitions.
+        This method copies the tables, but not their values, which takes a few ms for 100,000
+        partitions.
         """
         visible = self.state if self._before is None else self._before
         return Image(visible.tables())
 
     def renumber(self, offset: int) -> None:
-        """Let all changes, removals and registrations so far count as made by the record at this
-        offset, like those of a snapshot."""
+        """Give all changes, removals and registrations so far this offset, as if the record at the
+        offset had made them."""
         for state in (self.state, self._before):
             if state is not None:
                 state.renumber(offset)

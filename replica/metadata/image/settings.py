@@ -137,8 +137,8 @@ KEPT_CONFIGS: dict[int, frozenset[str]] = {
         }
     ),
 }  # fmt: skip
-"""Resource type -> the names that all releases from 4.2 to 4.4 keep. Names that only newer releases
-know are missing."""
+"""Resource type -> the names of the configs that all releases from 4.2 to 4.4 keep in their image.
+Names that only newer releases know are missing."""
 
 
 def is_always_kept(resource_type: int, name: str) -> bool:

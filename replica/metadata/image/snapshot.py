@@ -90,7 +90,8 @@ class _Writer:
         return keys
 
     def _record(self, name: str, key: Any) -> Iterator[MetadataRecord]:
-        """The entity's record; none where the metadata.version has no record for it."""
+        """The entity's record; nothing if the metadata.version has no record for this kind of
+        entity."""
         kind = KIND_OF[name]
         since = _SINCE.get(kind.record_type, _ALWAYS)
         version = next((v for level, v in since if level <= self._metadata_version), None)

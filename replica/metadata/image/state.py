@@ -29,8 +29,8 @@ QuotaKey: TypeAlias = tuple[tuple[tuple[str, str | None], ...], str]
 
 @dataclass(slots=True, eq=False)
 class EntityTable(Generic[K, V]):
-    """The entities of one kind: their values, which are never changed in place, and the offset of
-    the record that last changed each."""
+    """The entities of one kind: their values, which are never changed in place, and for each entity
+    the offset of the record that last changed it."""
 
     values: dict[K, V] = field(default_factory=dict)
     offsets: dict[K, int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class EntityTable(Generic[K, V]):
             del self.offsets[key]
 
     def renumber(self, offset: int) -> None:
-        """Let every entity count as changed by the record at this offset."""
+        """Give every entity this offset, as if the record at the offset had changed it last."""
         self.offsets = dict.fromkeys(self.offsets, offset)
 
     def copy(self) -> EntityTable[K, V]:
@@ -104,8 +104,8 @@ class State:
         return () if offset is None else (offset,)
 
     def renumber(self, offset: int) -> None:
-        """Let all changes, removals and registrations so far count as made by the record at this
-        offset."""
+        """Give all changes, removals and registrations so far this offset, as if the record at the
+        offset had made them."""
         for name in TABLES:
             getattr(self, name).renumber(offset)
         self.removals = dict.fromkeys(self.removals, offset)

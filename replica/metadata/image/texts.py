@@ -1,4 +1,4 @@
-"""Makes entities from the texts that tables keep and that EntityKind.value_text wrote."""
+"""Makes entities from the JSON texts that EntityKind.value_text has written into tables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def _foreign(kind: EntityKind) -> CorruptDataError:
 
 def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:
     """The image with these entities. Each has a kind, a value, and the offset of the record that
-    last changed it; None for a record below the log's start, whose offset becomes -1.
+    last changed the entity. The offset is None if this record is below the log's start; the image
+    then has the offset -1.
 
     Raises CorruptDataError for an unknown kind, and for a value that isn't the JSON of its record.
     An entity whose record the replay refuses is left out, such as a partition without its topic.

@@ -1,7 +1,7 @@
 """The voter set and kraft.version: the Raft layer's own state (KIP-853).
 
-Control records hold both. They are in force from their append on, committed or not, and also within
-a transaction (Kafka: KRaftControlRecordStateMachine).
+Control records hold both. The voter set and kraft.version are in force from their append on,
+committed or not, and also within a transaction (Kafka: KRaftControlRecordStateMachine).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Asks the nodes of a cluster about its quorum, before anything is fetched.
 
 Brokers and controllers answer DescribeCluster with the nodes of their own kind (KIP-919). The
-leader answers DescribeQuorum; brokers forward it to the leader. Since version 2 (Kafka 3.9) the
-answer to DescribeQuorum has the voters' endpoints. A node's ApiVersions show whether it is a
+leader answers DescribeQuorum; brokers forward this request to the leader. Since version 2 (Kafka
+3.9) the answer to DescribeQuorum has the voters' endpoints. A node's ApiVersions show whether it is
+a
 controller: only controllers serve Vote.
 """
 
@@ -40,7 +41,7 @@ class QuorumView:
     controllers: tuple[Address, ...]
     """The addresses of the controllers, from which the observer fetches."""
     listener: str = DEFAULT_LISTENER
-    """The name of the listener that has these addresses."""
+    """The name of the controllers' listener."""
     node_ids: frozenset[int] = frozenset()
     """The node ids of the registered brokers and controllers that the nodes named."""
     quorum: DescribeQuorumResponse | None = None
@@ -53,8 +54,9 @@ async def discover_quorum(bootstrap: Sequence[Address], config: ClientConfig) ->
     """Ask the nodes of `bootstrap`, then the controllers that they name, until the leader has
     answered.
 
-    Raises NoLeaderError; UsageError if the nodes belong to different clusters, or if brokers don't
-    give the controllers' endpoints; AuthenticationError if a node refuses the login.
+    Raises NoLeaderError if no leader is found; UsageError if the nodes belong to different
+    clusters, or if brokers don't give the controllers' endpoints; AuthenticationError if a node
+    refuses the login.
     """
     pool = Pool(config)
     try:

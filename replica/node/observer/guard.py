@@ -1,9 +1,9 @@
 """Checks each request of an observer before it is sent, because another node may use the observer's
 node id.
 
-A leader counts a fetch for the node whose id it names. If an observer used a voter's id, the leader
-would count it as that voter, and the high watermark would rise over records that no majority holds
-(KIP-595).
+A leader counts a fetch for the node whose id the fetch names. If an observer used a voter's id, the
+leader would count it as that voter, and the high watermark would rise over records that no majority
+holds (KIP-595).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class RefusedObserverError(KraftlakeError):
 
 class Guard:
     """Checks requests before they are sent. Before the observer first fetches from a node in an
-    epoch, the guard asks that node to describe the quorum. It checks the voters in the log before
-    every request. `call` sends a request, as the driver's `call` does.
+    epoch, the guard asks that node to describe the quorum. Before every request, the guard checks
+    the voters in the log. `call` sends a request, as the driver's `call` does.
 
     failed: a future that gets an error when no more requests may be sent.
     key: the replica key under which the observer fetches; None for an anonymous observer, which no
@@ -54,11 +54,11 @@ class Guard:
         self._key = key
         self._verified: tuple[int, int] | None = None
         """The node that gave the last description without a conflict, and the epoch at that time;
-        None before the first."""
+        None before the first description."""
 
     async def call(self, send: Send) -> PeerResponse:
-        """Send the request, and return the answer. Raises PeerError if no answer comes, or if
-        a check fails. A failed check sets `failed`. After that, this sends nothing and raises
+        """Send the request, and return the answer. Raises PeerError if no answer comes, or if a
+        check fails. A failed check sets `failed`. Afterwards the guard sends nothing and raises
         PeerError at once."""
         if self.failed.done():
             raise _stopped(send)
@@ -109,8 +109,8 @@ DENIED = f"DescribeQuorum is denied; {RIGHTS}, or take --anonymous, which needs 
 
 
 RECENT_MS = 5_000
-"""A replica is alive if it fetched within this time (ms). An observer fetches at least every 500
-ms."""
+"""A replica counts as alive if it fetched within this time (ms). An observer fetches at least every
+500 ms."""
 
 
 def conflict(

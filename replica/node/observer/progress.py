@@ -1,5 +1,5 @@
-"""Compares each state of a recording with the one before, and makes the notices for the operator.
-Everything here depends only on the states and times that callers give."""
+"""Compares each state of a recording with the previous state, and makes the notices for the
+operator. Everything here depends only on the states and times that callers give."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RecordingState:
     flushed_end: int
     """The offset up to which the log is flushed (exclusive)."""
     starts_at: OffsetAndEpoch | None = None
-    """The newest snapshot, if the log starts at its end; else None."""
+    """The newest snapshot, if the log starts at the snapshot's end; else None."""
     fetching: OffsetAndEpoch | None = None
     """The snapshot that is being fetched; None if no snapshot is being fetched."""
 
@@ -60,9 +60,10 @@ class RecordingProgress:
     def __init__(self, first: RecordingState) -> None:
         self.is_caught_up = False
         """Whether the log has reached the leader's high watermark, and no notice since then has
-        said that it lags."""
+        said that the log lags."""
         self.target: int | None = None
-        """The first high watermark (exclusive) that a leader named; None before."""
+        """The first high watermark (exclusive) that a leader named; None until a leader names
+        one."""
         self._before = first
         self._is_new = first.log_end == 0
         self._told_at: float | None = None

@@ -38,7 +38,8 @@ They are far above the ids that people give their nodes."""
 
 
 def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> ReplicaId | None:
-    """The replica whose recording `folder` holds. None if the folder is missing or empty.
+    """The replica whose recording `folder` holds. None if the folder is missing or empty, or holds
+    only an archive (after a crash in make_recording).
 
     Raises UsageError for a directory that no recorder made, or that belongs to another node id.
     """
@@ -103,9 +104,9 @@ class Observation:
     cluster_id: str | None = None
     """The id that the cluster must have; None to ask the nodes for it."""
     listen: Address | None = None
-    """The address at which readers are served; None to serve none."""
+    """The address at which readers are served; None to serve no readers."""
     metrics: Address | None = None
-    """The address at which Prometheus is served; None to serve none."""
+    """The address at which Prometheus is served; None to serve no metrics."""
     client: ClientConfig = CLIENT
 
 
@@ -114,8 +115,9 @@ class CommittedRecordsLostError(KraftlakeError):
 
 
 class ObserverRecorder:
-    """A running recording. `opened_recorder` makes it, in its event loop. `run` ends after `stop`,
-    when the recording has caught up (with `until_caught_up`), or with the error that stopped it."""
+    """A running recording. `opened_recorder` makes this object, in the event loop in which the
+    recording runs. `run` ends after `stop`, when the recording has caught up (with
+    `until_caught_up`), or with the error that stopped it."""
 
     def __init__(self, node: Node, lock: DirectoryLock) -> None:
         self.node = node
@@ -225,9 +227,9 @@ def _cluster_id(wanted: Observation, view: QuorumView, recorded: ReplicaId | Non
 async def _without_conflict(
     wanted: Observation, view: QuorumView, replica: ReplicaId, report: Report
 ) -> QuorumView:
-    """The quorum, at a moment when no other node uses this node id. Raises UsageError if another
-    node uses it. After a restart, the observer waits until the leader no longer counts its fetches
-    from before the restart."""
+    """The view of the quorum, once no other node uses the node id of `replica`. Raises UsageError
+    if another node uses this id. After a restart, the observer waits until the leader no longer
+    counts its fetches from before the restart."""
     deadline = time.monotonic() + WAIT_FOR_FORMER_SELF_S
     while True:
         if view.quorum is None:

@@ -71,7 +71,8 @@ def client_security_in(properties: Properties) -> ClientSecurity:
 
 
 def security_of(properties: Properties, protocol: str, sasl: Mechanism | None) -> ClientSecurity:
-    """The security for one of PROTOCOLS, with the ssl. keys of `properties`. Raises UsageError."""
+    """The security of connections by `protocol`, one of PROTOCOLS, with the ssl. keys of
+    `properties`. Raises UsageError for an invalid value."""
     if not uses_tls(protocol):
         return ClientSecurity(sasl=sasl)
     return ClientSecurity(tls_in(properties), checks_host_name(properties), sasl)
@@ -79,7 +80,7 @@ def security_of(properties: Properties, protocol: str, sasl: Mechanism | None) -
 
 def connect_timeout_s(properties: Properties, default: float | None = None) -> float | None:
     """The value of socket.connection.setup.timeout.ms, in seconds; `default` if it is missing.
-    Raises UsageError."""
+    Raises UsageError for an invalid value."""
     key = "socket.connection.setup.timeout.ms"
     return properties.number(key, 0, 1) / 1000 if properties.text(key) else default
 

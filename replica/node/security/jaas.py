@@ -103,7 +103,8 @@ def known_mechanism(properties: Properties, key: str, name: str) -> str:
 
 def identity_in(properties: Properties, mechanism: str, key: str = KEY) -> Mechanism:
     """The mechanism with the username and the password that the login module at `key` holds. Raises
-    UsageError."""
+    UsageError if the login module is for another mechanism, or lacks the username or the
+    password."""
     login = login_in(properties, key)
     if login.mechanism != mechanism.partition("-")[0]:
         raise properties.error(

@@ -15,7 +15,8 @@ _MAX_INT = 2**31 - 1
 
 def listener_limits_in(section: Properties, own: Properties) -> ListenerLimits:
     """The limits of one listener. section: the file's values, in which keys with the listener's
-    prefix override keys without it. own: only the keys with the prefix. Raises UsageError."""
+    prefix override keys without it. own: only the keys with the prefix. Raises UsageError for an
+    invalid value."""
     request = section.number("socket.request.max.bytes", _LISTENER.request_max_bytes, 1, _MAX_INT)
     unknown = section.number("sasl.server.max.receive.size", _LISTENER.unknown_max_bytes, 1)
     idle_ms = section.number("connections.max.idle.ms", int(_LISTENER.idle_s * 1000), 1)
@@ -32,7 +33,7 @@ def listener_limits_in(section: Properties, own: Properties) -> ListenerLimits:
 
 
 def node_limits_in(properties: Properties) -> NodeLimits:
-    """The limits that all listeners share. Raises UsageError."""
+    """The limits that all listeners share. Raises UsageError for an invalid value."""
     size_key, queued_key = "socket.request.max.bytes", "queued.max.request.bytes"
     request = properties.number(size_key, _LISTENER.request_max_bytes, 1, _MAX_INT)
     queued = properties.number(queued_key, max(request, _NODE.request_bytes), -1)

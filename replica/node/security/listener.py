@@ -30,7 +30,7 @@ class ListenerSecurity:
     tls: Tls | None = None
     """The settings of TLS; None for plain text."""
     client_auth: str = "none"
-    """Whether clients need a certificate: a key of CLIENT_AUTH."""
+    """The value of ssl.client.auth: none, requested or required."""
     mechanisms: tuple[str, ...] = ()
     """The SASL mechanisms; empty for a listener without SASL."""
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -41,9 +41,9 @@ class ListenerSecurity:
     """The limits of this listener."""
 
     def guard(self) -> tuple[Authenticator | None, SSLContext | None]:
-        """The authenticator and the TLS context for a Service; None for a listener without SASL, or
-        without TLS. This method reads the files. It raises UsageError and UnreadableFileError,
-        which name the file that is wrong."""
+        """(authenticator, TLS context) for a Service. The authenticator is None without SASL, the
+        context is None without TLS. This method reads the files. It raises UsageError and
+        UnreadableFileError, which name the file that is wrong."""
         context = None if self.tls is None else server_context(self.tls, self.client_auth)
         return self._authenticator() if self.mechanisms else None, context
 
@@ -59,7 +59,8 @@ class ListenerSecurity:
 
 
 def section_of(properties: Properties, listener: str) -> Properties:
-    """The file's values for one listener: keys with its prefix override keys without it."""
+    """The file's values for one listener: keys with the listener's prefix override keys without
+    it."""
     return properties.with_prefix(_prefix(listener))
 
 
@@ -86,8 +87,8 @@ def listener_security_in(properties: Properties, listener: Listener) -> Listener
 
 
 def _client_auth(properties: Properties, listener: Listener) -> str:
-    """Whether clients need certificates: a key of CLIENT_AUTH. A listener with SASL asks for
-    certificates only if the key with the listener's own prefix says so, as in Kafka."""
+    """The value of ssl.client.auth: none, requested or required. A listener with SASL asks for
+    certificates only if the key with the listener's own prefix is set, as in Kafka."""
     asked = properties if uses_sasl(listener.protocol) else section_of(properties, listener.name)
     own = _prefix(listener.name) if uses_sasl(listener.protocol) else ""
     return asked.choice(f"{own}ssl.client.auth", tuple(CLIENT_AUTH), "none")

@@ -41,8 +41,8 @@ def node_security_in(
     properties: Properties, bound: tuple[Listener, ...], controller: str
 ) -> NodeSecurity:
     """The security in a node's properties. This function opens no other file. Raises UsageError,
-    which names file and key. controller: the name of the listener for other voters; connections to
-    them use its protocol."""
+    which names file and key. controller: the name of the listener for other voters. Connections to
+    other voters use the protocol of this listener."""
     found = {one.name: listener_security_in(properties, one) for one in bound}
     voters = _to_voters(properties, controller)
     stores = (voters.tls, *(each.tls for each in found.values()))

@@ -51,8 +51,8 @@ def line_for(name: str, mechanism: str, password: str, iterations: int) -> str:
 
 
 def read_credentials(path: str) -> Credentials:
-    """The credentials in a file. Raises UnreadableFileError, and UsageError, which names file and
-    line and never quotes the line."""
+    """The credentials in a file. Raises UnreadableFileError if the file can't be read. Raises
+    UsageError, which names file and line and never quotes the line, for an invalid line."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -75,8 +75,8 @@ def read_credentials(path: str) -> Credentials:
 
 
 def _read(line: str) -> tuple[str, str, scram.Credential]:
-    """(user, mechanism, credential) of a line. Raises ValueError, whose text never quotes the
-    line."""
+    """(user, mechanism, credential) of a line. Raises ValueError, whose text never quotes the line,
+    for an invalid line."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):

@@ -84,8 +84,8 @@ def _check_type(properties: Properties, store: str, location: str, *, is_given: 
 
 
 def _conversion(store: str, location: str, kind: str) -> str:
-    """The command that converts a key store to PEM. A key store without a type is JKS, as in
-    Kafka."""
+    """The part of an error that names the command which converts a key store to PEM. A key store
+    without a type is JKS, as in Kafka."""
     name = f"{location}.p12" if kind == "JKS" else location
     to_pem = f"openssl pkcs12 -in {name} {'-nokeys ' * (store == 'truststore')}-out {location}.pem"
     if kind == "JKS":

@@ -1,5 +1,5 @@
-"""Which clients may send a request. Each row of the table of RPCs names one of these kinds of
-callers."""
+"""The kinds of clients that may send a request. Each row of the table of RPCs (replica.node.rpcs)
+names one kind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Callers:
 
 
 def voters(field: str) -> Callers:
-    """Only voters. The field `field` of the request's partitions names the sender."""
+    """Callers that may only be voters. The field `field` of the request's partitions names the
+    sender."""
 
     def speaks_for(request: WireRequest) -> Iterator[int]:
         for topic in request.message["topics"]:
@@ -64,7 +65,7 @@ REPLICAS = Callers(
     (PrincipalRole.VOTER, PrincipalRole.OBSERVER), lambda request: (_replica_id(request),)
 )
 """Callers of fetches. A leader counts a fetch with a voter's id for that voter, and moves the high
-watermark by it. So only that voter may send it."""
+watermark by it. So only that voter may send this fetch."""
 UPDATED_VOTER = Callers(
     speaks_for=lambda request: (request.message["voterId"],), instead=(PrincipalRole.ADMINISTRATOR,)
 )

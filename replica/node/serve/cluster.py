@@ -68,10 +68,10 @@ async def describe_cluster(
 
 
 def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint, str | None]]:
-    """(node id, address, rack) of each voter and of this node, if an address of it is known. The
-    address is the one of the listener with this name, or else of the first listener. The rack is
-    None if it is unknown. A node that presents itself as the leader (ServedPartition.always_leads)
-    names only itself."""
+    """(node id, address, rack) of each voter and of this node. Nodes without a known address are
+    left out. The address is the one of the node's listener with the name `listener`, or else of the
+    node's first listener. The rack is None if it is unknown. A node that presents itself as the
+    leader (ServedPartition.always_leads) names only itself."""
     own = _listening(partition.endpoints, listener)
     found: dict[int, tuple[Endpoint, str | None]] = {}
     if not partition.always_leads:
@@ -86,8 +86,8 @@ def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint
 
 
 def leader_endpoint(partition: ServedPartition, listener: str) -> Endpoint | None:
-    """The address of the leader's listener with this name, or else of its first listener. None
-    while the leader or its addresses are unknown."""
+    """The address of the leader's listener with the name `listener`, or else of the leader's first
+    listener. None while the leader or its addresses are unknown."""
     leader = partition.leader_id
     return next((at for node, at, _ in nodes(partition, listener) if node == leader), None)
 

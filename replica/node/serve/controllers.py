@@ -29,7 +29,7 @@ UNREGISTRATION_LEVEL = 33
 
 
 async def unregister(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
-    """Append the record, and answer when it is committed.
+    """Append an UNREGISTER_CONTROLLER_RECORD, and answer when it is committed.
 
     Requests run one after another, so that each request sees the result of the previous one:
     Kafka's controllers stop with an error when they replay this record for a controller that isn't
@@ -62,9 +62,9 @@ async def _unregister(partition: ServedPartition, controller_id: int) -> None:
 
 
 def _leading(partition: ServedPartition) -> MetadataMachine:
-    """The state machine of a leader that has committed a record of its own epoch: only then it has
-    seen every registration. Raises RefusedRequestError on any other replica, and while the state
-    machine still replays the log or has an open transaction."""
+    """The state machine of a leader that has committed a record of its own epoch: only then the
+    machine has seen every registration. Raises RefusedRequestError on any other replica, and while
+    the state machine still replays the log or has an open transaction."""
     raft, machine = partition.raft, partition.driver.host.machine
     if not partition.topic.is_metadata:
         why = f"{partition.topic.name}-0 is no metadata log: it has no controllers"

@@ -26,8 +26,8 @@ _MAX_INT = 2**31 - 1
 
 
 def with_room(request: WireRequest, room: int) -> WireRequest:
-    """The fetch `request`, limited to `room` bytes. Its answer still holds at least one whole
-    batch."""
+    """The fetch `request`, whose answer is limited to `room` bytes, but always holds at least one
+    whole batch."""
     message = request.message
     asked = message.get("maxBytes", _MAX_INT)
     return request if asked <= room else replace(request, message={**message, "maxBytes": room})
@@ -36,7 +36,7 @@ def with_room(request: WireRequest, room: int) -> WireRequest:
 class Dispatch:
     """The handler that the wire server calls.
 
-    draft_key: the API key of FetchQuorumRecords; None not to serve it.
+    draft_key: the API key of FetchQuorumRecords; None if this API isn't served.
     room: a function that gives the most bytes that the answer to a fetch may have now. Fetches of
         voters are not limited.
     served: the versions of each API, by API key.

@@ -28,7 +28,7 @@ class ServedPartition:
 
     topic: Topic
     driver: Driver
-    """The driver of the replica that serves it."""
+    """The driver of the replica that serves the partition."""
     endpoints: tuple[Endpoint, ...]
     """This node's own endpoints, each with the name of its listener."""
     rack: str = ""
@@ -76,9 +76,9 @@ class ServedPartition:
         """The epoch of the leader in answers to clients; while there is no leader, the newest epoch
         in the log.
 
-        Clients get the epoch of an election only after it has a leader. Otherwise librdkafka would
-        treat its position as valid in this epoch, and would read on past the offset at which the
-        logs diverge.
+        Clients get the epoch of an election only after a leader is elected. Otherwise librdkafka
+        would treat its position as valid in this epoch, and would read on past the offset at which
+        the logs diverge.
         """
         without_one = self.leader_id == NO_NODE
         return self.raft.log.last_epoch if without_one else self.epoch
@@ -100,9 +100,9 @@ class ServedPartition:
         return OffsetRange(log.log_start, log.log_start if committed is None else committed)
 
     def refusal(self, asked_epoch: int, *, leader_alone: bool) -> ErrorCode:
-        """The error for a client that names this leader epoch (-1: no epoch); NONE if this replica
-        may answer. Any replica reports a wrong epoch first (KIP-320). leader_alone: whether only
-        the leader may answer this request."""
+        """The error for a client that names the leader epoch `asked_epoch` (-1: no epoch); NONE if
+        this replica may answer. Any replica reports a wrong epoch first (KIP-320). leader_alone:
+        whether only the leader may answer this request."""
         if asked_epoch != UNDEFINED_EPOCH:
             error = validate_leader_epoch(self.epoch, asked_epoch)
             if error is not None:
@@ -112,8 +112,9 @@ class ServedPartition:
 
     def preferred_replica(self, rack: str) -> int | None:
         """The in-sync voter in the client's rack that has the highest log end (KIP-392; Kafka:
-        RackAwareReplicaSelector). None if the client should read from this replica: it is a
-        follower, or a leader in the client's rack, or there is no such voter."""
+        RackAwareReplicaSelector). None if the client should read from this replica: the client
+        names no rack, this replica doesn't lead or is in the client's rack, or there is no such
+        voter."""
         role = self.raft.role
         if not rack or not isinstance(role, Leader) or self.rack == rack:
             return None

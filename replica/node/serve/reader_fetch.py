@@ -1,5 +1,5 @@
-"""Answers the fetches of clients (replica id -1), with committed records only. Any replica answers
-them. In versions before 11, which know no followers, only the leader does.
+"""Answers the fetches of clients (replica id -1), with committed records only. Any replica answers.
+Only the leader answers requests before version 11, because their senders can't read from followers.
 
 replica.history.reader decides what to answer, by the log alone. A fetch waits for enough records or
 for an error, but at most its maxWaitMs (KIP-392).
@@ -51,7 +51,7 @@ async def fetch_by_reader(
     partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message:
     """The response, at the latest after maxWaitMs. A request that names no topic is answered at
-    once; a client sends one when it ends its session."""
+    once; a client sends such a request when it ends its session."""
     message = request.message
     if message.get("sessionId", 0) and message.get("sessionEpoch", -1) > 0:
         # this node has no fetch sessions (its answers have session id 0), so no client can have one

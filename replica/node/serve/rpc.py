@@ -35,7 +35,7 @@ class Rpc:
     callers: Callers
     """The clients that may send the request."""
     answer: Answer
-    """A function that makes the answer."""
+    """A function that makes the answer to the request."""
     refusal: Refusal = error_alone
     """A function that makes the answer to a client that may not send the request."""
     is_forwarded: bool = False

@@ -28,7 +28,7 @@ class _Names(NamedTuple):
 
 @cache
 def _names(structure: Structure) -> _Names:
-    """The names of these fields in Kafka's message."""
+    """The names of the four fields in a request or response about topics."""
     topics = topics_field(structure)
     assert topics is not None, f"{structure.name} has no topics"
     name, partitions = topics.fields[0], topics.fields[-1]

@@ -64,7 +64,7 @@ class _Question:
     """The node ids in whose names the client sends requests, each with the addresses at which the
     node with this id may listen."""
     outcome: _Outcome | None = None
-    """The outcome; None before there is one."""
+    """The outcome; None while it is unknown."""
 
 
 class Voters:
@@ -97,7 +97,7 @@ class Voters:
         return bool(node_ids) and node_ids <= self._admitted.get(client, set())
 
     async def verdict(self, client: Client, node_ids: Iterable[int]) -> VoterClaim:
-        """Whether the client may send requests in the names of all these nodes."""
+        """The outcome for a client that sends a request in the names of all these nodes."""
         asked = frozenset(node_ids)
         if self.has_shown(client, asked):
             return VoterClaim.ADMITTED
@@ -172,8 +172,11 @@ def _found(
     """The outcome for one client.
 
     end: the client's own socket.
-    nodes: see _Question.
+    nodes: the node ids in whose names the client sends requests, each with the addresses at which
+        the node may listen.
     held_with: for each inode, the inodes of all sockets that the same processes hold.
+    listeners: a function that gives the sockets that listen at some addresses; None if addresses
+        are known, but no socket listens at any of them.
     uid: the user of this process.
     """
     if end is None or not end.inode:

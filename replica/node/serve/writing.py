@@ -123,7 +123,8 @@ async def _append(
 
 def _proposals(data: bytes, *, is_metadata: bool) -> tuple[Proposal, ...]:
     """The batches of a request as proposals. Each batch is decoded, because only readable records
-    may be appended. Raises RefusedRequestError."""
+    may be appended. Raises RefusedRequestError if the bytes aren't whole, valid batches of plain
+    records."""
     try:
         found = tuple(
             _proposal(data, frame.position, is_metadata=is_metadata)

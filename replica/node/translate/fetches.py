@@ -65,7 +65,7 @@ def _write_fetched(response: FetchResponse) -> Message:
 
 
 def _read_fetched(fields: Message, version: int) -> dict[str, Any]:
-    """Raises DataError for malformed records."""
+    """Attributes of a FetchResponse. Raises DataError for malformed records."""
     known = fields["highWatermark"]
     return {
         "high_watermark": None if known < 0 else known,

@@ -40,9 +40,9 @@ class ReplicatedPartition:
     """The replicated partition, whose number is 0, and facts that messages about it need."""
 
     topic: str
-    """The name of its topic."""
+    """The name of the partition's topic."""
     topic_id: str
-    """The id of its topic."""
+    """The id of the partition's topic."""
     listener: str = "CONTROLLER"
     """The name of the listener for voters: answers have its endpoints, and endpoints in answers get
     this name."""
@@ -111,7 +111,7 @@ def endpoints_in(entries: Iterable[Message]) -> Endpoints:
 
 
 def node_endpoints(partition: ReplicatedPartition, response: PeerResponse) -> list[Message]:
-    """The leader's endpoints as an answer names them; empty where they are unknown."""
+    """The leader's endpoints as an answer names them; empty if they are unknown."""
     if response.leader_id == NO_NODE:
         return []
     return [

@@ -48,7 +48,7 @@ def same(**names: str) -> Part:
 
 
 def within(name: str, part: Part) -> Part:
-    """A part whose fields are those of the structure `name`."""
+    """A Part with the attributes of `part`, whose fields are inside of the structure `name`."""
     return Part(
         lambda message: {name: part.write(message)},
         lambda fields, version: part.read(fields[name], version),
@@ -56,7 +56,7 @@ def within(name: str, part: Part) -> Part:
 
 
 def key(own: str, node_id: str, directory_id: str) -> Part:
-    """The attribute `own`, a ReplicaKey, as two fields."""
+    """A Part for the attribute `own`, a ReplicaKey, which two fields hold."""
 
     def write(message: Any) -> Message:
         found: ReplicaKey = getattr(message, own)
@@ -69,7 +69,7 @@ def key(own: str, node_id: str, directory_id: str) -> Part:
 
 
 def endpoints(own: str, name: str) -> Part:
-    """The attribute `own`, Endpoints, as the array `name`."""
+    """A Part for the attribute `own`, Endpoints, which the array `name` holds."""
     return Part(
         lambda message: {name: listeners(getattr(message, own))},
         lambda fields, version: {own: endpoints_in(fields[name])},
@@ -174,7 +174,7 @@ class ResponseForm(_Form):
 @dataclass(frozen=True, slots=True)
 class ServerSide:
     """The functions by which a replica reads the request and writes the answer. `read` raises
-    RefusedRequestError."""
+    RefusedRequestError for a request that is refused."""
 
     read: Callable[[ReplicatedPartition, Message, int], PeerRequest]
     write: Callable[[ReplicatedPartition, Any, int], Message]
@@ -202,9 +202,10 @@ class Translation:
     """The side that answers the request; None for ApiVersions, which replica.wire.server answers
     itself."""
     oldest: int = 0
-    """The first version that has every field which the core needs in each request of this class."""
+    """The first version with every field that the core needs in each request of this class."""
     needed: Callable[[Any], int] = lambda request: 0
-    """A function that gives the first version which has every field that a given request needs."""
+    """A function that gives, for one request, the first version with every field that the request
+    needs."""
 
     @property
     def versions(self) -> range:
@@ -225,7 +226,8 @@ def translated(
     oldest: int = 0,
     needed: Callable[[Any], int] = lambda request: 0,
 ) -> Translation:
-    """The translation by the parts of the request and those of the response."""
+    """The translation by the parts of the request (`asked`) and the parts of the response
+    (`answered`)."""
     sent = RequestForm(api.request, request, asked)
     answer = ResponseForm(api.response, RESPONSE_OF[request], answered)
     client, server = ClientSide(sent.write, answer.read), ServerSide(sent.read, answer.write)

@@ -91,7 +91,8 @@ def handle_fetch_snapshot_response(
     core: Core, node_id: int, response: FetchSnapshotResponse
 ) -> bool:
     """Have the host write a slice of the snapshot. After the last slice the host validates the
-    snapshot (SnapshotFetched). Returns the same as handle_fetch_response."""
+    snapshot (SnapshotFetched). Returns False for an answer after which the leader gets a pause (see
+    PeerConnections.pause)."""
     role = core.role
     if not isinstance(role, Follower) or role.fetching is None:
         return True
@@ -126,7 +127,7 @@ def handle_fetch_snapshot_response(
 
 def handle_refused_snapshot(core: Core) -> bool:
     """Go back to a plain fetch after a pause, because the leader refuses the snapshot and doesn't
-    say why. Its answer names no epoch, so it doesn't show that its sender still leads. Returns
+    say why. The answer names no epoch, so it doesn't show that its sender still leads. Returns
     False, as for a bad answer."""
     role = core.role
     if isinstance(role, Follower):

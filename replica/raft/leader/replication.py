@@ -6,8 +6,9 @@ a fetch is answered. Records that wait for the end of the linger are appended be
 batch, so that they keep the offsets that were promised.
 
 Kafka's leader waits for the end of the linger even if all earlier records are committed. This
-leader then appends at once. So a record waits until the batch before it is committed or the linger
-is over, whichever comes first. Under load, slower commits make larger batches.
+leader appends the waiting records as soon as all earlier records are committed. So a record waits
+until the batch before it is committed or the linger is over, whichever comes first. Under load,
+slower commits make larger batches.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def append_control(core: Core, *records: ControlRecord) -> int:
 
 
 def append(core: Core, batches: Sequence[Batch] = ()) -> None:
-    """Append the records in the accumulator, and then these batches, to the leader's log. Voter
-    sets in the batches are in force at once, and waiting fetches get the records."""
+    """Append the records in the accumulator, and then `batches`, to the leader's log. Voter sets in
+    the batches are in force at once, and parked fetches get the records."""
     before = core.log.voters
     core.append([*_drained(core), *batches])
     if core.log.voters != before:
@@ -85,7 +86,7 @@ def _change_voters(core: Core) -> None:
 def append_if_idle(core: Core) -> None:
     """Append the records that wait, if all records before them are committed.
 
-    `append` comes back here through `update_high_watermark`, and finds the accumulator empty.
+    `append` calls this function again, through `update_high_watermark`, but then no records wait.
     """
     role = core.leader
     is_idle = role.high_watermark == core.log.log_end and not role.resign_requested
@@ -211,7 +212,7 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
 
 
 def progress_of(core: Core, replica: ReplicaKey) -> ReplicaProgress | None:
-    """The progress of a voter's or observer's log; None where this leader doesn't know it."""
+    """The progress of a voter's or observer's log; None if this leader doesn't know it."""
     voter = core.log.voters.voter_of(replica)
     if voter is None:
         return core.work.observers.get(replica)
@@ -234,8 +235,7 @@ def count_for_check_quorum(core: Core, replica: ReplicaKey) -> None:
 
 
 def check_quorum_deadline(core: Core) -> int:
-    """The time (ms) by which a majority has to fetch; FOREVER where the leader is the only
-    voter."""
+    """The time (ms) by which a majority has to fetch; FOREVER if the leader is the only voter."""
     if core.is_only_voter:
         return FOREVER
     return core.now + int(core.config.fetch_timeout_ms * CHECK_QUORUM_FACTOR)
@@ -244,7 +244,7 @@ def check_quorum_deadline(core: Core) -> int:
 def update_high_watermark(core: Core) -> None:
     """Compute the high watermark anew, and do what waits for the commit of records.
 
-    Called after each append, each flush, and each fetch of a voter.
+    The leader calls this function after each append, each flush, and each fetch of a voter.
     """
     role = core.leader
     counted = role.counted(core.log.voters, core.log.flushed_end)

@@ -98,7 +98,7 @@ _with_eight, _with_one = _step(0), _step(1)
 @inner
 def crc_by_instruction(source: Bytes, start: int, end: int) -> int:
     """The CRC of the bytes start <= i < end, by the CPU's instruction. The caller has checked that
-    the bytes exist."""
+    these bytes exist."""
     checksum = np.uint64(_ONES)
     position = start
     while position + 8 <= end:
@@ -124,7 +124,8 @@ _TABLES = _slicing_tables()
 
 @inner
 def crc_by_tables(source: Bytes, start: int, end: int) -> int:
-    """The CRC of the bytes start <= i < end, by tables (slicing-by-8). It works on every CPU."""
+    """The CRC of the bytes start <= i < end, computed with tables (slicing-by-8). This function
+    works on every CPU."""
     checksum = np.uint64(_ONES)
     position = start
     while position + 8 <= end:
@@ -142,4 +143,4 @@ def crc_by_tables(source: Bytes, start: int, end: int) -> int:
 
 
 crc32c = crc_by_tables if instructions(host()) is None else crc_by_instruction
-"""The function for this CPU."""
+"""The function that computes a CRC-32C on this CPU."""

@@ -33,19 +33,20 @@ _TYPES = {
 
 
 def inner(function: F) -> F:
-    """Marks a function that kernels call."""
+    """Marks a function that kernels call, so that numba compiles it."""
     compiled: F = njit(**_OPTIONS)(function)
     return compiled
 
 
 def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a function that emits LLVM code. It is numba.extending.intrinsic, with types."""
+    """Marks a function that emits LLVM code, by numba.extending.intrinsic, which has no types of
+    its own."""
     emitter: Callable[..., Any] = extending.intrinsic(function)
     return emitter
 
 
 def signature(parameters: Iterable[Parameter]) -> Any:
-    """numba's name for a kernel's parameters and result."""
+    """numba's signature of a kernel with these parameters."""
     return types.int64(*(_TYPES[parameter] for parameter in parameters))
 
 

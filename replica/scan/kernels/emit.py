@@ -27,7 +27,8 @@ _OPTIMIZATION = 3
 
 
 def object_file(kernel: Kernel, function: Callable[..., Any], target: CpuTarget) -> bytes:
-    """The object file of a kernel, which exports kernel.name. function: the kernel's Python."""
+    """The object file of a kernel, which exports kernel.name. function: the kernel's Python
+    function."""
     module = _behind_c(kernel, binding.parse_assembly(numba_code(kernel, function)))
     machine = target_machine(target)
     _optimize(module, machine)

@@ -1,5 +1,5 @@
 """Finds the places of the fields of a value, and checks all lengths. Every kernel that reads values
-begins with this.
+calls `locate` first.
 
 The functions here interpret the programs of replica.scan.tables. A value that they refuse is read
 by replica.metadata.codec, so they may refuse rare values that are sound. They must refuse every
@@ -47,7 +47,8 @@ def program_item(program: int, column: int) -> int:
 
 @inner
 def read_number(source: Bytes, position: int, kind: int) -> int:
-    """The integer or bool at this position. The caller has checked that its bytes exist."""
+    """The integer or bool at this position. The caller has checked that the bytes of this value
+    exist."""
     if kind == tables.INT32:
         return long(load_i32(source, position))
     if kind == tables.INT64:
@@ -65,7 +66,7 @@ def read_number(source: Bytes, position: int, kind: int) -> int:
 
 @inner
 def pass_text(source: Bytes, position: int, end: int, is_string: bool, nullable: bool) -> int:
-    """The position behind a compact string or bytes. NOWHERE where the length is impossible."""
+    """The position behind a compact string or bytes. NOWHERE if the length is impossible."""
     size, start = unsigned_varint(source, position, end)
     if size == 0:
         return start if nullable else NOWHERE
@@ -77,7 +78,7 @@ def pass_text(source: Bytes, position: int, end: int, is_string: bool, nullable:
 
 @inner
 def pass_fixed_array(source: Bytes, position: int, end: int, size: int, nullable: bool) -> int:
-    """The position behind a compact array of values of `size` bytes. NOWHERE where the length is
+    """The position behind a compact array of values of `size` bytes. NOWHERE if the length is
     impossible."""
     count, start = unsigned_varint(source, position, end)
     if count == 0:
@@ -88,8 +89,8 @@ def pass_fixed_array(source: Bytes, position: int, end: int, size: int, nullable
 
 @inner
 def pass_tags(source: Bytes, position: int, end: int) -> int:
-    """The position behind the count of tagged fields, which must be 0. NOWHERE where there are
-    tagged fields: the scalar reader reads such a value, and hides the content of unknown fields."""
+    """The position behind the count of tagged fields, which must be 0. NOWHERE if there are tagged
+    fields: the scalar reader reads such a value, and hides the content of unknown fields."""
     count, at = unsigned_varint(source, position, end)
     return at if count == 0 else NOWHERE
 
@@ -105,7 +106,8 @@ def _pass_scalar(source: Bytes, position: int, end: int, step: int, nullable: bo
 
 @inner
 def pass_struct(source: Bytes, position: int, end: int, step: int) -> int:
-    """The position behind one structure of the array whose step is `step`."""
+    """The position behind one structure of the array whose step is `step`. NOWHERE if the structure
+    is invalid."""
     for within in range(step_item(step, tables.STEP_FIRST), step_item(step, tables.STEP_END)):
         nullable = step_item(within, tables.STEP_NULLABLE) != 0
         position = _pass_scalar(source, position, end, within, nullable)
@@ -164,7 +166,7 @@ def locate(source: Bytes, position: int, end: int, program: int, places: Longs) 
     """Find the places of the fields of the value at `position`, which the program reads. The place
     of the program's k-th step is written to places[k].
 
-    False where the value isn't sound to its last byte, has a tag twice, or has an unknown tag.
+    Returns False if the value isn't valid to its last byte, has a tag twice, or has an unknown tag.
     """
     first = program_item(program, tables.PROGRAM_FIRST)
     last = program_item(program, tables.PROGRAM_END)
@@ -207,8 +209,9 @@ _COLON, _SLASH, _AT = b":/@"
 
 @inner
 def _order(source: Bytes, start: int, end: int, name: int) -> int:
-    """Compare a text with the plain name of this number. The result is below 0 where the text comes
-    first, and 0 where both are equal."""
+    """Compare the text source[start:end] with the plain name whose number is `name`. The result is
+    below 0 if the text comes first, above 0 if the plain name comes first, and 0 if both are
+    equal."""
     first, stop = item(_PLAIN_PLACES, name), item(_PLAIN_PLACES, name + 1)
     for k in range(min(end - start, stop - first)):
         difference = long(byte_at(source, start + k)) - long(byte_at(_PLAIN_BYTES, first + k))

@@ -2,8 +2,9 @@
 
 The records of a log name partitions in no order, and no cache holds the slots of all partitions.
 Without this module, a replay would mostly wait for memory. A record leads to the slot of its topic,
-and the topic to the slot of its partition. Three steps fetch them, each for a nearer row. They only
-guess: they use the first item of the index, and check only that the bytes that they read exist.
+and the topic to the slot of its partition. Three steps fetch these slots, each for a nearer row.
+The steps only guess: they use the first item of the index, and check only that the bytes that they
+read exist.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _partition_key(source: Bytes, rows: Longs, row: int, high: int) -> int:
 
 @inner
 def _topic_place(source: Bytes, index: Longs, state: Longs, key: int) -> int:
-    """The place of the index that may hold the topic."""
+    """The place in the index that may hold the topic."""
     halves = load_i64(source, key + 4), load_i64(source, key + 12)
     return hash_of_pair(state, t.TOPIC, halves[0], halves[1]) & (index.size - 1)
 

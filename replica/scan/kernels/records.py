@@ -14,7 +14,7 @@ from replica.scan.native import Bytes, Longs
 
 _INT32_MAX = (1 << 31) - 1
 RECOVERED, _RECOVERING = 0, 1
-"""Kafka's LeaderRecoveryState."""
+"""The numbers of Kafka's LeaderRecoveryState."""
 NO_STATE = -1
 
 
@@ -32,8 +32,8 @@ class Record(NamedTuple):
 
 @inner
 def counted(state: Longs, stop: int) -> int:
-    """Count a refused row, if refused rows are only counted. Returns the code by which the kernel
-    continues or stops. stop: the STOP code of the row."""
+    """Count a refused row, if the kernel doesn't stop at refused rows. Returns the STOP code by
+    which the kernel continues or stops. stop: the STOP code of the row."""
     if stop != t.STOP_REFUSED or item(state, t.STATE_EXPLAINED) == 0:
         return stop
     set_item(state, t.STATE_REFUSED, item(state, t.STATE_REFUSED) + 1)
@@ -42,13 +42,14 @@ def counted(state: Longs, stop: int) -> int:
 
 @inner
 def layout(program: int, column: int) -> int:
-    """A number of LAYOUTS. column: a FIELD, LAYOUT_ACTION or LAYOUT_KIND."""
+    """The number in a column of LAYOUTS for this program. column: a FIELD, LAYOUT_ACTION or
+    LAYOUT_KIND."""
     return item(t.LAYOUTS, program * t.LAYOUT_COLUMNS + column)
 
 
 @inner
 def place_of(record: Record, field: int) -> int:
-    """The position of a field. ABSENT where the record, or its version, lacks the field."""
+    """The position of a field. ABSENT if the record, or the record's version, lacks the field."""
     step = layout(record.program, field)
     if step == t.NO_STEP:
         return ABSENT
@@ -70,7 +71,7 @@ def topic_id_of(record: Record) -> tuple[int, int]:
 
 @inner
 def live_topic(table: Table, record: Record) -> int:
-    """The slot of the topic whose id the record has. NONE where the topic doesn't exist."""
+    """The slot of the topic whose id the record has. NONE if the topic doesn't exist."""
     first, second = topic_id_of(record)
     slot = find_pair(table, long(t.TOPIC), first, second)
     if slot != NONE and get(table.slots, slot, t.TOPIC_EXISTS) != 1:
@@ -88,7 +89,7 @@ def text_of(record: Record, field: int) -> tuple[int, int]:
 @inner
 def recovery_of(record: Record, otherwise: int) -> int:
     """The leader's recovery state in the record. The result is `otherwise` if the record has no
-    recovery state, and NO_STATE if Kafka doesn't know its number."""
+    recovery state, and NO_STATE if Kafka doesn't know the number of the recovery state."""
     place = place_of(record, long(t.FIELD_RECOVERY))
     if place == ABSENT:
         return otherwise
@@ -98,5 +99,5 @@ def recovery_of(record: Record, otherwise: int) -> int:
 
 @inner
 def next_epoch(epoch: int) -> int:
-    """The epoch after this one. It wraps at 32 bits, as in Java."""
+    """The epoch after `epoch`. The number wraps at 32 bits, as in Java."""
     return epoch + 1 if epoch != _INT32_MAX else -_INT32_MAX - 1

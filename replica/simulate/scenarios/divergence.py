@@ -17,7 +17,7 @@ from replica.simulate.scenarios.scenario import NamedScenario
 
 def _ghost_writes(quorum: ScriptedQuorum) -> None:
     """Leader 1 is cut off, and continues to append for its clients; one record is an upgrade of
-    metadata.version. Meanwhile 2 and 3 elect 2."""
+    metadata.version. Meanwhile nodes 2 and 3 elect node 2."""
     quorum.begin("orders", "payments")
     quorum.cut([1])
     quorum.append(1, (feature("metadata.version", NEWEST_METADATA_VERSION),))
@@ -30,7 +30,8 @@ def _ghost_writes(quorum: ScriptedQuorum) -> None:
 
 
 def _split_brain(quorum: ScriptedQuorum) -> None:
-    """The cluster is cut in two: 1, 2 and broker 6 are on one side, 3, 4, 5 and 7 on the other."""
+    """The cluster is cut in two: nodes 1 and 2 and broker 6 are on one side, nodes 3, 4 and 5 and
+    broker 7 on the other."""
     quorum.begin("orders", "payments")
     quorum.cut([1, 2, 6])
     for number in range(4):
@@ -43,8 +44,8 @@ def _split_brain(quorum: ScriptedQuorum) -> None:
 
 
 def _divergent_many_epochs(quorum: ScriptedQuorum) -> None:
-    """1 and 2 are elected in turn by 3's vote, and are cut off before 3 fetches what they
-    append."""
+    """Nodes 1 and 2 are elected in turn by the vote of node 3. Each new leader is cut off before
+    node 3 fetches the leader's records."""
     quorum.begin("orders")
     quorum.cut([1])
     _append_ghosts(quorum, 1, 0)

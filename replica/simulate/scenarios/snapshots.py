@@ -21,7 +21,8 @@ from replica.simulate.scenarios.tampering import (
 
 
 def _snapshot_fetch(quorum: ScriptedQuorum) -> None:
-    """While node 3 is down, 1 and 2 write snapshots and remove the log that 3 would need."""
+    """While node 3 is down, nodes 1 and 2 write snapshots and remove the log that node 3 would
+    need."""
     quorum.restart(1, retention_bytes=0)
     quorum.restart(2, retention_bytes=0)
     quorum.begin("orders", "payments")
@@ -47,7 +48,7 @@ def _two_snapshots(quorum: ScriptedQuorum) -> None:
 
 
 def _snapshot_behind_a_topic(quorum: ScriptedQuorum) -> None:
-    """The last batch in the voters' snapshots is a topic with its partitions."""
+    """The last batch in the voters' snapshots holds a topic with its partitions."""
     quorum.begin("orders", "payments")
     quorum.snapshot(*quorum.voters)
     quorum.commit(1, no_op())

@@ -52,7 +52,8 @@ def test_every_rule_between_directories_is_among_them(findings: list[Row]) -> No
         groups.LEADER_LACKS_OWN_RECORDS.id,  # in tests/pipelines/gold/test_known_quorums.py
         groups.VOTER_BEHIND.id,
         groups.REPLICA_WENT_BACK.id,  # in tests/jobs/test_went_back.py, those above by verdicts
-        groups.FORMATTED_FOR_ANOTHER_CLUSTER.id,  # in tests/jobs/test_formatted_in_a_lake.py
+        # in tests/jobs/test_formatted_in_a_lake.py
+        groups.FORMATTED_FOR_ANOTHER_CLUSTER.id, groups.METADATA_LOG_NOT_GIVEN.id,
     }  # fmt: skip
     rules = {rule.id for rule in rules_of(groups)}
     assert rules - {row["rule"] for row in findings} == of_other_rounds

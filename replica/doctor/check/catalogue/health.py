@@ -59,7 +59,8 @@ LEADER_GAVE_UP = error(
     ("KIP-595",),
 )
 START_NODE = "Start this node, and "
-"""The beginning of a next step. Another step may say the same of the node's broker."""
+"""The beginning of a next step. It is removed where another next step already says to start the
+node."""
 VOTER_ON_FENCED_BROKER = warning(
     "voter-on-fenced-broker",
     "A voter's node is a broker too, and this broker is fenced or shutting down: the node is down, "
@@ -188,8 +189,8 @@ FENCED_BROKER = warning(
 COPY_BEFORE_START = (
     "If you need what the broker would delete, copy its log directories before its start"
 )
-"""What to do about a shortened retention where the quorum has no leader: setting the old value
-again needs one."""
+"""What to do about a shortened retention where the quorum has no leader: without a leader the old
+value can't be set again."""
 RETENTION_SHORTENED = warning(
     "retention-shortened-while-down",
     "The retention of a topic was shortened while a broker with its replicas was down.",
