@@ -144,5 +144,5 @@ def leader_in_doubt(cluster: Cluster) -> NoLeader | None:
         f"has perhaps no leader: {needed} of the {_voters(cluster.voters)} have to run and be "
         f"caught up ({', '.join(why)})",
         is_sure=False,
-        first=f"if kafka-metadata-quorum.sh describe --status names no leader, {start}",
+        first="if kafka-metadata-quorum.sh describe --status names no leader, " + start,
     )

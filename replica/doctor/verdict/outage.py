@@ -166,16 +166,8 @@ def no_leader_by(facts: Iterable[Fact]) -> NoLeader | None:
             is_sure = fact.level is Level.OUTAGE
             why = f"has {'' if is_sure else 'perhaps '}no leader, by the verdict"
             found = NoLeader(why, is_sure, down=fact.down)
-            return found._replace(first=_first_of(fact) or found.first)
+            return found._replace(first=fact.first or found.first)
     return None
-
-
-def _first_of(fact: Fact) -> str:
-    """What to do first about the fact, as a clause; "" if it has no step."""
-    if fact.start is not None and fact.start.may_run:
-        return fact.start.clause
-    first = fact.next_step.partition(". ")[0].removesuffix(".")
-    return f"{first[:1].lower()}{first[1:]}"
 
 
 def leader_lacked(facts: Iterable[Fact]) -> str:
