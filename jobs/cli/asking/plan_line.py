@@ -56,7 +56,8 @@ def _and_more(texts: Sequence[str], noun: str) -> str:
 
 
 def _first(steps: Sequence[str]) -> Iterator[str]:
-    """The first of the steps before the change."""
+    """The first of the steps before the change, and the number of the others; no text without
+    steps."""
     if steps:
         begins = "" if steps[0].startswith("first ") else "first "
         begins = "first, " if steps[0].startswith("if ") else begins

@@ -297,7 +297,8 @@ def given_nodes(
 
 
 def _is_nobodys(examined: Examined) -> bool:
-    """Whether no file names the node or the quorum that the directory belongs to."""
+    """Whether a directory is of a partition that a quorum replicates, and no file names the
+    node."""
     return examined.replica is None and partition_of(examined).is_of_a_quorum
 
 
