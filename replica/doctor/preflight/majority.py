@@ -18,6 +18,7 @@ from replica.words import duration_text, named, number
 
 NO_LOG = "no log shows that"
 """The reason why a condition isn't proven, as text."""
+_IF_NONE = "if kafka-metadata-quorum.sh describe --status names no leader"
 
 
 def majority_reason(
@@ -144,5 +145,5 @@ def leader_in_doubt(cluster: Cluster) -> NoLeader | None:
         f"has perhaps no leader: {needed} of the {_voters(cluster.voters)} have to run and be "
         f"caught up ({', '.join(why)})",
         is_sure=False,
-        first="if kafka-metadata-quorum.sh describe --status names no leader, " + start,
+        first=f"{_IF_NONE}, {start}",
     )
