@@ -1,4 +1,5 @@
-"""`View`: what a replica knows about itself and its quorum, and what follows from it."""
+"""`View`: what a replica knows about itself and its quorum, and what follows from this
+knowledge."""
 
 from __future__ import annotations
 
@@ -75,8 +76,8 @@ class View:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark (exclusive) that this replica sends to others. It is None for a new
-        leader, whatever the replica knew as a follower."""
+        """The high watermark (exclusive) that this replica sends to others. None for a new leader,
+        whatever the replica knew as a follower."""
         return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
 
     @property

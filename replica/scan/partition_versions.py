@@ -305,9 +305,9 @@ class PartitionVersions(SlotArrays):
         self._flatten()
 
     def _flatten(self) -> None:
-        """Note the kernel's arguments that follow those for the rows, as machine code takes them.
-        Checking these arguments in each call would take longer than replaying a short run of
-        rows."""
+        """Note the kernel's arguments that follow the arguments for the rows, in the form that
+        machine code takes. Checking these arguments in each call would take longer than replaying a
+        short run of rows."""
         table = (self.slots, self.index, self.arena)
         self._arrays = (*table, self._texts, self._numbers, self.state)
         self._flat = flat(*self._arrays, self._places)

@@ -79,7 +79,7 @@ class _Inode:
 
     def lose(self, random: Random, begun: list[_Write]) -> None:
         """Let a sync fail: the bytes that it should have written stay readable, but no later sync
-        writes them."""
+        writes these bytes."""
         for write in _subset(random, begun):
             write.apply(self.synced)
         self._forget(begun)
@@ -202,8 +202,8 @@ class SimulatedDisk(FileSystem):
         names.names[name] = names.synced[name] = _Inode(Content(data), Content(data))
 
     def content(self, path: str) -> bytes:
-        """The bytes of a file as a program would read them now. This doesn't count as a call to the
-        disk."""
+        """The bytes of a file as a program would read them now. This method doesn't count as a call
+        to the disk."""
         folder, name = _parts(path)
         return bytes(self._folders[folder].names[name].content)
 

@@ -61,7 +61,7 @@ class Place:
 
 @dataclass(eq=False)
 class FileLog:
-    """The replicated log as files. It has one writer. A batch lies in one file. An offset that
+    """The replicated log as files. The log has one writer. A batch lies in one file. An offset that
     doesn't fit the log is a bug of the host, and fails an assertion.
 
     log_start: the log start offset (inclusive).

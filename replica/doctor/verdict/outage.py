@@ -70,7 +70,7 @@ _IDLE = (
     "was fenced while it led no partition: it was stopped, crashed or was cut off",
     "were fenced while they led no partition: they were stopped, crashed or were cut off",
 )
-"""What is said of one broker and of several."""
+"""The texts about one broker that was fenced while it led no partition, and about several."""
 _DOWN = {
     Absence.FENCED: ("is down", "are down"),
     Absence.VANISHED: _VANISHED,
@@ -149,8 +149,8 @@ def _causes(found: Mapping[str, Finding], leaderless: Iterable[Finding]) -> Iter
 
 
 def _once_led(step: str) -> str:
-    """A step that starts brokers, for a quorum without a leader: no broker that starts is unfenced
-    before it has one."""
+    """The step as one that waits for a leader of the quorum: no broker that starts is unfenced
+    before the quorum has one."""
     return f"Once the quorum has a leader: {step[0].lower()}{step[1:]}"
 
 
@@ -266,7 +266,7 @@ def _refuses(refused: Finding, since: Since | None) -> str:
 
 def _had_none(has: str, since: Since) -> str:
     """A clause such as `have had no leader since 2026-11-21 05:56:22 UTC`; if partitions lost their
-    leaders in several seconds, it says how many did so first."""
+    leaders in several seconds, the clause says how many did so first."""
     return _for(f"{has} had no leader", f"{has} no leader: ", since)
 
 

@@ -71,8 +71,8 @@ def handle_propose(core: Core, propose: Propose) -> None:
 
 def handle_append(core: Core, request: Append) -> None:
     """Put records into the accumulator. The records are appended when the linger is over, just
-    before the next batch that is appended at once, or when all earlier records are committed (see
-    Config.append_when_idle). Raises NotLeaderError if this replica doesn't lead the epoch,
+    before the next batch that is appended at once, or when all earlier records are committed
+    (Config.append_when_idle). Raises NotLeaderError if this replica doesn't lead the epoch,
     RecordBatchTooLargeError if the records don't fit into one batch, BufferAllocationError if the
     accumulator is full, and UsageError for a future epoch."""
     _check_leads(core, request.epoch)
