@@ -20,7 +20,7 @@ def is_below(path: str) -> bool:
 
 
 def fault_of(path: str) -> str:
-    """Why a file with this path must not be made below a folder of kraftlake; "" if it may be
+    """Why a file with this path must not be made below a folder of kraftlake; "" if the file may be
     made."""
     parts = path.split("/")
     if ".." in parts:

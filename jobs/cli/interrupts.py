@@ -85,7 +85,7 @@ def started_spark(
 
 
 def _handle_sigint_by(handler: Callable[..., None]) -> None:
-    """Make `handler` the handler of SIGINT, unless the command has a handler of its own."""
+    """Make `handler` the handler of SIGINT, unless the command has set its own handler."""
     ours = (signal.default_int_handler, _interrupt)
     if _is_main_thread() and signal.getsignal(signal.SIGINT) in ours:
         signal.signal(signal.SIGINT, handler)

@@ -126,7 +126,8 @@ def base_of(
     """The lake's newest capture of the replica, whose bytes need not be read again. None where the
     lake has none, and with --order, which may name older captures.
 
-    replica: the replica in the directory's meta.properties; None where that can't be read.
+    replica: the replica in the directory's meta.properties; None where that can't be read, so that
+    the replica in --as counts.
     """
     replica = replica or options.replica
     return None if options.order or replica is None else known.of(replica)

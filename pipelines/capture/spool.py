@@ -57,7 +57,7 @@ class Spool:
     @staticmethod
     def below(lake: Lake) -> Spool:
         """A new spool. Its path is absolute, because Spark's workers may have another working
-        directory. Raises UsageError where a link stands in the place of the spools."""
+        directory. Raises UsageError where there is a link in the place of the spools' folder."""
         spools = local_place(lake) / FOLDER
         if spools.is_symlink():
             raise UsageError(

@@ -20,8 +20,8 @@ class _Epoch(NamedTuple):
     has_leader: bool
     leader_id: int | None
     leaderless: int
-    """The number of epochs without a leader between the known epoch before this one and this one.
-    If this epoch itself has no leader, it counts, too."""
+    """The number of epochs without a leader after the known epoch before, up to and including this
+    epoch."""
     reign_ms: int | None
     """The epoch's length in ms; None where the epoch hasn't ended, and where a time is unknown."""
 

@@ -125,7 +125,7 @@ def newest_state(versions: Versions, state_row: Row) -> Cluster:
 
 def _uncommitted(rows: Dataset, state_row: Row) -> Row:
     """The first change of the state that no majority of the voters holds, as the columns
-    uncommitted_from and uncommitted_at of a state; none where there is no such change."""
+    uncommitted_from and uncommitted_at of a state; empty where there is no such change."""
     quorum = state_row.get("quorum")
     if quorum is None or quorum.is_conflicting or quorum.possible_end >= state_row["end_offset"]:
         return {}  # of two histories the state may be the one that the quorum's figures aren't of

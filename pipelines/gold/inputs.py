@@ -193,7 +193,8 @@ class Gold:
 
     @cached_property
     def _newest_round(self) -> tuple[ComparedRound, QuorumFiles]:
-        """The newest capture group, as the result of quorum_files_of."""
+        """(compared logs, content of the other files) of the newest capture group, by
+        quorum_files_of."""
         of, silver = self.bronze, self.silver
         logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
         newest = self.newest_captures
@@ -233,8 +234,8 @@ class Gold:
 
     @cached_property
     def emptied(self) -> list[Finding]:
-        """The finding on each voter that once ran, and of which the newest captures' round shows
-        only a directory without a metadata log."""
+        """The finding on each voter that once ran, if the round of the newest captures has only a
+        directory without a metadata log for its node."""
         without_log = self.silver.beside.without_log
         return [*judge_emptied(self.quorum, {n: of.directory for n, of in without_log.items()})]
 
@@ -294,5 +295,6 @@ class Gold:
         return self.judge_health(self.newest_states)
 
     def health(self, what: str) -> list[Row]:
-        """The rows of the judged states of one kind, FINDING or EXPOSURE: see JudgedState.rows."""
+        """The rows of the judged states of one kind, FINDING or EXPOSURE, as in
+        JudgedState.rows."""
         return [row for one in self.judged_states for row in one.rows if row["what"] == what]

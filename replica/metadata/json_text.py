@@ -1,5 +1,5 @@
 """Kafka's JSON of a metadata record's data (replica.message.json_text), and records made from such
-JSON. The tables keep the JSON of every record. For a record with a secret, they keep only this
+JSON. The tables keep the JSON of every record. Of a record with a secret, the tables keep only this
 JSON."""
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from replica.model.voters import VoterSet
 
 @dataclass(frozen=True, slots=True)
 class ElectionState:
-    """A replica's epoch, vote and leader, which it must never forget (Kafka: ElectionState)."""
+    """A replica's epoch, vote and leader, which the replica must never forget (Kafka:
+    ElectionState)."""
 
     epoch: int
     leader_id: int = NO_NODE
@@ -45,9 +46,9 @@ class SnapshotFacts:
     timestamp: int = -1
     """LastContainedLogTimestamp in the header, in ms."""
     voters: VoterSet | None = None
-    """The voters in the snapshot's control records; None if it has no such record."""
+    """The voters in the snapshot's control records; None if the snapshot has no such record."""
     kraft_version: int = 0
-    """The kraft.version in the snapshot's control records; 0 if it has no such record."""
+    """The kraft.version in the snapshot's control records; 0 if the snapshot has no such record."""
 
 
 @dataclass(frozen=True, slots=True)

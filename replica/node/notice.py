@@ -23,7 +23,8 @@ class Notice:
 
 
 Report = Callable[[Notice], None]
-"""A function that takes a notice. It is called within the node's loop, so it must not wait."""
+"""A function that takes a notice. The function is called in the node's event loop, so it must not
+wait."""
 
 
 class Seldom:

@@ -44,7 +44,7 @@ class SnapshotPart:
 @dataclass(frozen=True, slots=True)
 class LogRead:
     """Fill FetchResponse.data with whole batches from `start_offset` (inclusive) on, at most
-    `max_bytes`, as FileLog.read gives them."""
+    `max_bytes`, within the limits of FileLog.read."""
 
     start_offset: int
     max_bytes: int

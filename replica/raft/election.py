@@ -110,8 +110,8 @@ def grants_undecided(
 
 
 def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bool:
-    """Count a voter's answer. Returns False for an answer after which the voter gets a pause (see
-    PeerConnections.pause)."""
+    """Count a voter's answer. Returns False for an answer after which the voter gets no request for
+    a while."""
     role = core.role
     if isinstance(role, Candidate | Prospective):
         if response.error is not ErrorCode.NONE:
@@ -217,7 +217,7 @@ def _stand(core: Core, cause: TransitionCause) -> None:
 
 
 def own_tally(core: Core) -> VoteTally:
-    """A new tally. It holds the local vote, if the local replica is a voter."""
+    """A new tally. If the local replica is a voter, the tally holds the local vote."""
     own = frozenset({core.local_id}) if core.is_voter else frozenset()
     return VoteTally(core.log.voters, own)
 

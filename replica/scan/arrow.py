@@ -35,8 +35,8 @@ class BatchScan(ShownRegions):
     """Iterates once over Arrow batches of BATCH_SCHEMA: a row for each batch of the data, including
     batches with a wrong CRC.
 
-    data, start, expected_offset, redactor: see ShownRegions. Raises UnreadableFileError if the file
-        can no longer be read. Damaged bytes raise no error.
+    data, start, expected_offset, redactor: the arguments of ShownRegions. Raises
+        UnreadableFileError if the file can no longer be read. Damaged bytes raise no error.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

@@ -116,7 +116,7 @@ def sources() -> tuple[str, ...]:
 
 
 def _numba_version() -> bytes:
-    """The text of numba's version, found without the half second that its import takes."""
+    """The text of numba's version, found without importing numba, which takes half a second."""
     spec = find_spec("numba")
     if spec is None or spec.origin is None:
         return b""

@@ -11,11 +11,11 @@ from replica.message.primitives import Buffer
 _SIZE_BYTES = 4
 _RECEIVED_BYTES = 64 * 1024
 _JOINED_BYTES = 64 * 1024
-"""Pieces of a frame are copied into one part up to this size."""
+"""Pieces of a frame are copied together into one part of at most this size."""
 _SENT_BYTES = 256 * 1024
 """The size of the largest part of a frame that is given to the socket in one call. Each part costs
 an iteration of the event loop. asyncio copies the bytes of a part that the socket doesn't take at
-once, so it copies at most one part for each connection."""
+once, so asyncio copies at most one part for each connection."""
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
@@ -29,8 +29,8 @@ async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | No
 
 
 async def read_size(reader: asyncio.StreamReader, max_bytes: int) -> int | None:
-    """The size of the next frame in bytes; None at the end of the stream. Raises the errors of
-    read_frame."""
+    """The size of the next frame in bytes; None at the end of the stream. Raises CorruptDataError
+    for an impossible size, TruncatedDataError if the stream ends inside the size."""
     try:
         raw = await reader.readexactly(_SIZE_BYTES)
     except asyncio.IncompleteReadError as error:

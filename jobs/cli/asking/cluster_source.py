@@ -70,8 +70,8 @@ class Wanted:
     verdict: bool = False
     """The verdict of `check`."""
     read_by: str | None = None
-    """A release of Kafka, to know what it can't read of the directories; None where the user names
-    none."""
+    """The release of Kafka of which the user asks what it can't read in the directories; None where
+    the user names no release."""
 
 
 def from_directories(
@@ -79,8 +79,8 @@ def from_directories(
 ) -> ClusterSource:
     """The newest state of the cluster in the directories.
 
-    Raises UsageError where they belong to several clusters and the user names none, or where they
-    give no state; UnreadableFileError where they can't be read.
+    Raises UsageError where the directories belong to several clusters and the user names none of
+    them, or where they give no state; UnreadableFileError where no directory can be read.
     """
     progress = ProgressLine()
     with ExitStack() as stack:

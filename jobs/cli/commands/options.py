@@ -39,7 +39,8 @@ def html_file(
     option: str, then: Callable[[str | None], str | None] = lambda path: path
 ) -> Callable[[str | None], str | None]:
     """A callback for an option whose file gets a page of HTML. A name without a suffix is allowed:
-    pipes and devices have such names. then: the check after this one."""
+    pipes and devices have such names. then: a further check of the file's name, which gives the
+    name that the option gets."""
 
     def check(path: str | None) -> str | None:
         suffix = os.path.splitext(path or "")[1]

@@ -171,7 +171,7 @@ def examine_all(
 
 def refuse_unread(damages: Iterable[Damage]) -> None:
     """Raises UnreadableFileError for the first file or folder that the operating system refused to
-    read. It is for a command that has no other input."""
+    read. For a command to which nothing readable was given."""
     for damage in damages:
         if damage.kind is DamageKind.UNREADABLE:
             (finding,) = bundle_damage([damage])
@@ -196,7 +196,7 @@ class _Search:
 
     def take(self, found: DiscoveredPath, argument: str) -> None:
         """Adds a directory to its batch, or a single file to the files. A directory with the same
-        bytes as one in the batch is left out as a copy.
+        bytes as another directory of the batch without a name is left out as a copy of it.
 
         argument: the path that the user typed. Raises AmbiguousOrderError for a second capture of a
         replica in the batch without a name.

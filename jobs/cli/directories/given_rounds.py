@@ -32,7 +32,7 @@ class GivenRounds(NamedTuple):
     formatted: tuple[FormattedDirectory, ...] = ()
     """The log directories without a metadata log."""
     damages: tuple[Damage, ...] = ()
-    """The places of the newest round that could not be read."""
+    """The files and directories that could not be read."""
     names: tuple[str, ...] = ()
     """The name of each round in --order; empty without it."""
 

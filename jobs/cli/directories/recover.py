@@ -124,7 +124,7 @@ class _Made(NamedTuple):
 
     @property
     def answer_line(self) -> str:
-        """The answer in one line, which stands below the cluster's verdict."""
+        """The answer in one line, which is printed below the cluster's verdict."""
         if self.no_plan is not None:
             return sentence(f"no plan: {self.no_plan.why}")
         return answer_line(self.plan, self.by_key, self.hosted, self.brokers)
@@ -297,7 +297,8 @@ def given_nodes(
 
 
 def _is_nobodys(examined: Examined) -> bool:
-    """Whether no file names the node or the quorum that the directory belongs to."""
+    """Whether a directory is of a partition that a quorum replicates, and no file names the
+    node."""
     return examined.replica is None and partition_of(examined).is_of_a_quorum
 
 

@@ -44,9 +44,10 @@ class RehearsedPlan:
     rehearsal: Rehearsal | None
     """The rehearsal; None where nothing could be simulated."""
     answer: ScenarioSafety
-    """The answer of `judge`."""
+    """The answer of replica.doctor.rehearsal.runs.judge."""
     reasons: tuple[str, ...]
-    """The reasons of `judge`, or the reason why nothing was simulated."""
+    """The reasons of replica.doctor.rehearsal.runs.judge, or the reason why nothing was
+    simulated."""
 
     @property
     def is_safe(self) -> bool:

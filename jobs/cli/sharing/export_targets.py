@@ -196,8 +196,8 @@ _SCALARS = {
 
 
 def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int]:
-    """Writes views of these tables, and the ready-made views where the lake has their table.
-    Returns how many rows each table has. Raises UnreadableFileError, OSError."""
+    """Writes views of these tables, and the ready-made views if the table that they read is among
+    `tables`. Returns how many rows each table has. Raises UnreadableFileError, OSError."""
     counts: dict[str, int] = {}
     used = {table.split(".")[0] for table in tables}
     schemas = [one for one in SCHEMAS if one in used]

@@ -117,7 +117,7 @@ def majority_needs(
 def leader_in_doubt(cluster: Cluster) -> NoLeader | None:
     """Why the quorum has perhaps no leader: voters are behind, have stopped, or have disks that
     can't be relied on, and without them and the voters that were not given no majority is left.
-    None where nothing shows that a voter is missing."""
+    None where nothing shows that a voter is missing, or where a majority is left."""
     if cluster.quorum is None or not cluster.voters & cluster.uncounted_voters:
         return None
     absent = {one.key.node_id for one in cluster.quorum.in_doubt(*NOT_AT_HAND)}

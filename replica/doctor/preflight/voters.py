@@ -145,7 +145,7 @@ def _leader_needs(cluster: Cluster, voters: frozenset[int]) -> tuple[str, ...]:
 
 
 def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:
-    """A reason if no majority of the new set, which has to commit the change, is left."""
+    """A reason if no majority of `voters`, a set that has to commit the change, is left."""
     reason = majority_reason(cluster, "voters", voters)
     if voters and reason.answer is not ChangeSafety.SAFE:
         yield reason

@@ -60,7 +60,7 @@ class Fact:
     level: Level
     severity: Severity
     text: str
-    """Whole sentences."""
+    """The fact in whole sentences."""
     next_step: str = ""
     """What an operator should do about the fact; "" if no action is needed."""
     rules: tuple[str, ...] = ()
@@ -231,7 +231,8 @@ class Verdict:
     """The cluster's id; None if no file names it."""
     level: Level
     headline: str
-    """The text of the first fact; without facts, a sentence that says so."""
+    """The text of the first fact; without facts, a sentence that says what could not be judged, or
+    that nothing is wrong."""
     facts: tuple[Fact, ...]
     """The facts, the most important first."""
     next_steps: tuple[str, ...]

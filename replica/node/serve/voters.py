@@ -43,8 +43,8 @@ class VoterClaim(Enum):
     REFUSED = auto()
     """The client is on another machine, or its principal isn't the voter's."""
     NOT_YET = auto()
-    """The client is on this machine, but isn't proven to be the voter. A later check may prove it,
-    for example when the voter begins to listen."""
+    """The client is on this machine, but isn't proven to be the voter. A later check may prove
+    this, for example when the voter begins to listen."""
     UNKNOWN = auto()
     """The system doesn't show the client's process; the connection may be closed already."""
 
@@ -64,7 +64,7 @@ class _Question:
     """The node ids in whose names the client sends requests, each with the addresses at which the
     node with this id may listen."""
     outcome: _Outcome | None = None
-    """The outcome; None while it is unknown."""
+    """The outcome; None while the outcome is unknown."""
 
 
 class Voters:

@@ -26,7 +26,8 @@ _REFUSED = -1
 @inner
 def _is_in_place(source: Bytes, position: int, expected: int) -> bool:
     """Whether the header at `position` is valid, and has the expected base offset. The caller has
-    checked that its bytes exist, and checks the end of the batch and its CRC."""
+    checked that the bytes of the header exist. The caller later checks the end and the CRC of the
+    batch."""
     last_delta: int = load_i32(source, position + 23)
     return (
         load_i64(source, position) == expected
@@ -129,7 +130,7 @@ def _note_batch(source: Bytes, position: int, size: int, batch: int, batches: Lo
 
 @inner
 def _is_plain(source: Bytes, position: int, size: int) -> bool:
-    """Whether the kernel can walk the batch's records at all."""
+    """Whether the batch has a form whose records the kernel can read."""
     count = load_i32(source, position + 57)
     is_compressed = load_i16(source, position + 21) & _CODEC
     return not is_compressed and 0 <= count <= frames.ROWS and size <= frames.LARGEST_BATCH_BYTES

@@ -124,7 +124,7 @@ def put_list(source: Bytes, start: int, count: int, is_uuid: bool, output: Bytes
 
 @inner
 def _behind(source: Bytes, position: int, step: int) -> int:
-    """The position behind a scalar value, which was checked."""
+    """The position behind a scalar value. The caller has checked the value."""
     size = step_item(step, tables.STEP_SIZE)
     if size > 0:
         return position + size
@@ -143,7 +143,7 @@ def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int)
 @inner
 def _put_struct(source: Bytes, position: int, step: int, output: Bytes, to: int) -> tuple[int, int]:
     """Write a structure. Returns the position behind the structure, and the position behind its
-    JSON or REFUSED."""
+    JSON, or REFUSED for a double that put_double refuses."""
     first = step_item(step, tables.STEP_FIRST)
     store_8(output, to, _BRACE)
     to += 1
@@ -188,7 +188,8 @@ def _put_array(source: Bytes, position: int, step: int, output: Bytes, to: int) 
 def interpret(
     source: Bytes, position: int, end: int, program: int, output: Bytes, to: int, places: Longs
 ) -> int:
-    """Write the JSON of the fields at `position`. Returns the position behind it, or REFUSED."""
+    """Write the JSON of the fields at `position`. Returns the position behind this JSON, or REFUSED
+    for a value that the scalar reader must write."""
     first = program_item(program, tables.PROGRAM_FIRST)
     last = program_item(program, tables.PROGRAM_END)
     if not locate(source, position, end, program, places):

@@ -21,8 +21,8 @@ Store = Callable[[Any, int, Any], None]
 
 def _loader(bits: int, result: Any, *, swap: bool) -> Load:
     """A function that reads a number of `bits` bits at a byte position of a uint8 array, and
-    extends it to 64 bits. result: int64, uint64 or float64. swap: whether the number is stored with
-    its high byte first."""
+    extends the number to 64 bits. result: int64, uint64 or float64. swap: whether the number is
+    stored with its high byte first."""
 
     @intrinsic
     def load(context: Any, array: Any, position: Any) -> Any:

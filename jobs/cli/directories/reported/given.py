@@ -28,7 +28,8 @@ GIVEN = "these directories"
 
 @dataclass(frozen=True, eq=False)
 class Capture:
-    """A directory of a round. at: the time of its capture, or of this report."""
+    """A directory of a round. at: the time of its capture or, where that is unknown, of this
+    report."""
 
     examined: Examined
     log: ReplicaLog
