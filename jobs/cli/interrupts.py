@@ -68,9 +68,9 @@ def started_spark(
 ) -> SparkSession:
     """A session of pipelines.spark.session.
 
-    If no session runs yet, a line on stderr says that one starts. From then on
-    `_interrupt_spark` handles SIGINT, unless the command has its own handler. Raises
-    UnwritableFileError where the disk of Spark's scratch files is full.
+    If no session runs yet, a line on stderr says that one starts. From then on `_interrupt_spark`
+    handles SIGINT, unless the command has its own handler. extra_conf: more settings of Spark.
+    Raises UnwritableFileError where the disk of Spark's scratch files is full.
     """
     from pipelines.delta.failures import scratch_errors
     from pipelines.spark.session import is_running, spark_session

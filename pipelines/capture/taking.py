@@ -318,8 +318,8 @@ class _Sending:
 
 
 def _log_folder(one: DirectoryPath) -> tuple[str, str]:
-    """The names of a directory and of its copy. Where a folder is a metadata directory only because
-    the user named it, the copy gets a name by which it is found."""
+    """(the name of a directory, the name of its copy). Where a folder is a metadata directory only
+    because the user named it, the copy gets a name by which it is found."""
     name = os.path.basename(os.path.abspath(one.path))
     return name, name if is_metadata_folder(one.path) else METADATA_FOLDER
 

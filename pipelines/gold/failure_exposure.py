@@ -85,7 +85,8 @@ class EarlierExposure:
 def health(
     versions: Versions, newest_states: Iterable[Row], earlier: EarlierExposure | None = None
 ) -> list[JudgedState]:
-    """The judgement of each state. newest_states: the result of pipelines.gold.newest_states."""
+    """The judgement of each state. newest_states: the result of pipelines.gold.newest_states.
+    earlier: what an earlier build found; None where nothing is known of one."""
     judged = []
     for state_row in newest_states:
         cluster = newest_state(versions, state_row)

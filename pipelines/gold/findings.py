@@ -38,18 +38,21 @@ class Judged(NamedTuple):
     """The judgements from which gold.findings is made, in a field for each source."""
 
     captured: Iterable[Row]
-    """The findings of beside_other_logs."""
+    """The findings that an ingest made of each capture, judged again beside the other logs (the
+    result of beside_other_logs)."""
     snapshots: Sequence[Row]
-    """The rows of judged_snapshots."""
+    """The verdicts on snapshots, with the findings that only the replay can make (the result of
+    judged_snapshots)."""
     replayed: Sequence[Row]
-    """The rows of Records.compared."""
+    """The results of the replay: the rows of Records.compared."""
     health: Sequence[Row]
-    """The findings of `health`."""
+    """The rows of findings about the cluster's health."""
     stale: Sequence[tuple[str, Finding]]
     """(capture_id, finding) of each voter whose directory lacks what other files show that it did,
     such as a vote."""
     emptied: Sequence[Row] = ()
-    """The rows of emptied_rows."""
+    """The findings about voters whose directories have no metadata log any more (the result of
+    emptied_rows)."""
 
 
 def findings(

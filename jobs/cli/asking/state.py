@@ -58,7 +58,7 @@ class EntityFilter:
     names: tuple[str, ...] = ()
     """Patterns of names with * and ?; an entity must match at least one of them."""
     topic: str | None = None
-    """The topic of which the entities are shown, as by About.topic."""
+    """The topic of which the entities are shown (see About.topic); None for all."""
 
     def __post_init__(self) -> None:
         check_patterns("--entity", self.entities, _ORDER)

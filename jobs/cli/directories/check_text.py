@@ -52,7 +52,7 @@ class LocatedFinding:
     member: JudgedDirectory | None = None
     """The directory of the file; None where the finding compares several directories."""
     health: JudgedCluster | None = None
-    """The cluster that a finding of health is about."""
+    """The cluster that a finding of health is about; None for other findings."""
 
 
 def severity_of(option: str, text: str) -> Severity:
@@ -73,7 +73,8 @@ def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
 def member_cells(
     cluster: JudgedCluster, member: JudgedDirectory, behind: Behind | None
 ) -> tuple[str, ...]:
-    """A directory or file of a cluster as a row of the table MEMBER_COLUMNS."""
+    """A directory or file of a cluster as a row of the table MEMBER_COLUMNS. behind: how far its
+    log is behind; None where that is unknown."""
     examined = member.examined
     replica, epoch = examined.replica, last_epoch(examined)
     snapshots = listed([f"{count} {name}" for name, count in validities(member).items()])

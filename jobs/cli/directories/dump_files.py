@@ -117,7 +117,8 @@ def _listed(found: DirectoryPath) -> Iterator[DumpFile]:
 
 
 def _order(file: DumpFile) -> tuple[int, int, int, bool, str]:
-    """Segments by offset, then snapshots by id, then the bootstrap snapshot."""
+    """The sort key of a file: segments by offset, then snapshots by id, then the bootstrap
+    snapshot."""
     snapshot = file.name.snapshot
     if snapshot is not None:
         return (1, snapshot.id.offset, snapshot.id.epoch, file.name.deleted, file.path)

@@ -138,7 +138,8 @@ def _sqlite(place: Path) -> Iterator[Write]:
 
 
 def _write_below(folder: Path, form: str, table: Exported) -> int:
-    """Write the table to a file of its own below the folder, such as gold/findings.parquet."""
+    """Writes the table to a file of its own below the folder, such as gold/findings.parquet.
+    Returns the number of rows."""
     path = folder.joinpath(*table.name.split(".")).with_suffix(f".{form}")
     path.parent.mkdir(parents=True, exist_ok=True)
     return _write_file(path, form, table)

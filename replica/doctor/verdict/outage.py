@@ -166,7 +166,8 @@ def no_leader_by(facts: Iterable[Fact]) -> NoLeader | None:
         if not set(NO_CHANGE).isdisjoint(fact.rules):
             is_sure = fact.level is Level.OUTAGE
             why = f"has {'' if is_sure else 'perhaps '}no leader, by the verdict"
-            return NoLeader(why, is_sure, down=fact.down)
+            found = NoLeader(why, is_sure, down=fact.down)
+            return found._replace(first=fact.first or found.first)
     return None
 
 

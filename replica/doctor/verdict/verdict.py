@@ -80,6 +80,14 @@ class Fact:
         return not set(self.rules).isdisjoint(OF_OTHER_CLUSTERS)
 
     @property
+    def first(self) -> str:
+        """What to do first about the fact, as a clause; "" if it has no step."""
+        if self.start is not None and self.start.may_run:
+            return self.start.clause
+        first = self.next_step.partition(". ")[0].removesuffix(".")
+        return f"{first[:1].lower()}{first[1:]}"
+
+    @property
     def with_step(self) -> str:
         """The text, and after it what to do."""
         return f"{self.text} {self.next_step}".rstrip()
