@@ -149,8 +149,8 @@ class Driver:
         self.take(inputs.Shutdown(timeout_ms))
 
     async def ask(self, message: PeerRequest) -> PeerResponse:
-        """Give the core the request of a peer or of an administrator, and return its answer. The
-        wait may last as long as the request's own timeout. Raises StoppedError if an error has
+        """Give the core the request of a peer or of an administrator, and return the core's answer.
+        The wait may last as long as the request's own timeout. Raises StoppedError if an error has
         stopped the replica."""
         self.check()
         name = next(self._ids)
