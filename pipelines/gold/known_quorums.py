@@ -154,7 +154,7 @@ def quorum_files_of(
 def _time_at(
     ids: Mapping[ReplicaKey, str], held: HeldBatches
 ) -> Callable[[ReplicaKey, int], int | None]:
-    """QuorumFiles.time_at for captures. ids: the capture_id of each replica."""
+    """The function QuorumFiles.time_at for captures. ids: the capture_id of each replica."""
     batches = held.batches
 
     def time_at(key: ReplicaKey, offset: int) -> int | None:

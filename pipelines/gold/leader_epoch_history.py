@@ -48,8 +48,8 @@ def _judged(epoch: int, start: int, groups: Sequence[Row]) -> tuple[str, bool]:
 
 
 def _reaches(epoch: int, start: int, group: Row) -> bool:
-    """Whether the group's branch decides which entry stands at the epoch's first offset: it holds
-    that offset, or it ends before and has a newer epoch."""
+    """Whether the group's branch decides which entry stands at the epoch's first offset: the branch
+    holds that offset, or the branch ends before and has a newer epoch."""
     if not group["branch"] or group["branch_start"] > start:
         return False
     return bool(start < group["branch_end"] or group["branch"][-1]["epoch"] > epoch)

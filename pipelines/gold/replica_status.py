@@ -116,7 +116,7 @@ def _with_lag(members: Sequence[Row], name: str, parts: _Parts) -> Iterator[Row]
 
 def _log_times(held: HeldBatches, capture_id: str, agreed_end: int | None) -> _LogTimes:
     """The facts of a capture's log. agreed_end: the end (exclusive) of the part of the log that the
-    agreed branch has, too; None where the log was compared with no other one."""
+    agreed branch has, too; None where the log was compared with no other log."""
     places = held.places(capture_id)
     if agreed_end is None or not len(places):
         return _LogTimes()

@@ -30,7 +30,7 @@ class _GroupLogs(NamedTuple):
     """The logs of one capture group."""
 
     ends: dict[str, OffsetAndEpoch]
-    """The end of each capture's log."""
+    """The end of each capture's log, by capture_id."""
     together: ClusterLogs
 
 

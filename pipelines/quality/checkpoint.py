@@ -37,7 +37,7 @@ class _Later:
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module's spec, None for all other modules."""
+        """The spec of a module in _SEEN_LATER; None for all other modules."""
         spec = PathFinder.find_spec(name, path, target) if name in _SEEN_LATER else None
         if spec is not None and spec.loader is not None:
             spec.loader = importlib.util.LazyLoader(spec.loader)

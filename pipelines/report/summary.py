@@ -31,7 +31,8 @@ _UNLED = {
     LEADER_GAVE_UP.id: ", and gave up: nobody is known to lead since",
     ELECTIONS_WITHOUT_WINNER.id: ", and no election is known that was won since",
 }
-"""The end of the sentence about the newest leader, by the rule that shows that it leads no more."""
+"""The end of the sentence about the newest leader, by the rule that shows that this leader leads no
+more."""
 _ONE_OF_TWO = ", in one of two histories"
 HIGH, LIMITED = "high", "limited"
 

@@ -344,7 +344,7 @@ def proven_ranges(
     held: HeldBatches, groups: Iterable[Row], wanted: Iterable[Batch]
 ) -> Mapping[Batch, Ranges]:
     """The parts of the wanted batches that some capture group proves to be committed, even where
-    another proof contradicts this one."""
+    another proof contradicts this proof."""
     found: dict[Batch, list[OffsetRange]] = {batch: [] for batch in wanted}
     bases = np.array(sorted({base_offset for base_offset, _, _ in found}), np.int64)
     for group in groups if found else ():

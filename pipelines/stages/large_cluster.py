@@ -171,7 +171,8 @@ class Piece:
     asked: BranchQuestions
     leaves_out: bool
     before: Row | None
-    """The entry of the branch before the piece, as a row of silver.committed_log."""
+    """The entry of the branch before the piece, as a row of silver.committed_log; None for the
+    first piece and for a snapshot."""
     records: int
     is_within_run: bool = False
     """Whether the piece begins within a run of batches."""

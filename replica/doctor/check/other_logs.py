@@ -68,9 +68,9 @@ def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: Cluste
 
 
 def torn_beside(finding: Finding, node_id: int | None, holders: Mapping[int, int]) -> Finding:
-    """A finding about a torn batch. The nodes that hold the records of this batch are added to its
-    message. node_id: the id of the finding's node. holders: the end (exclusive) of each node's log
-    of the cluster."""
+    """A finding about a torn batch, with a message that also names the nodes that hold the batch's
+    records. Any other finding is returned unchanged. node_id: the id of the finding's node.
+    holders: the end (exclusive) of each node's log of the cluster."""
     if finding.rule is not log.TORN_TAIL or finding.offset is None:
         return finding
     offset = finding.offset

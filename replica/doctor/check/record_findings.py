@@ -44,10 +44,10 @@ class Transaction:
     position: int
     """The byte of the file `path` at which the batch with the marker begins."""
     first: int | None
-    """The offset of its first marker (inclusive); None if the transaction began before the start of
-    the log."""
+    """The offset of the transaction's first marker (inclusive); None if the transaction began
+    before the start of the log."""
     last: int | None
-    """The offset of its last marker (inclusive); None if the transaction is open."""
+    """The offset of the transaction's last marker (inclusive); None if the transaction is open."""
 
     def holds(self, end_offset: int) -> bool:
         """Whether a state that ends at `end_offset` (exclusive) would end inside the

@@ -32,8 +32,8 @@ class AbsentDirectories(NamedTuple):
     waiting: tuple[str, ...] = ()
     """The partitions without leader that wait for a replica in an absent directory."""
     others: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """For each partition of `waiting`: the live brokers with other replicas of it, without the
-    emptied brokers, which have to stop."""
+    """For each partition of `waiting`: the live brokers with other replicas of the partition,
+    without the emptied brokers, which have to stop."""
     kept: tuple[str, ...] = ()
     """The partitions without leader that wait for a replica in a given directory."""
 

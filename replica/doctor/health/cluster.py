@@ -43,7 +43,8 @@ PartitionKey: TypeAlias = tuple[str, int]
 
 class Lag(NamedTuple):
     """How far a node's log is behind the newest log. end: the end (exclusive) of the part of the
-    newest log that the node has. ms: the time (ms) between the two ends, as lag_ms gives it."""
+    newest log that the node has. ms: the time (ms) from the last record of this part to the newest
+    record, as lag_ms gives it."""
 
     end: int
     ms: int
@@ -72,8 +73,8 @@ class Shortened(NamedTuple):
 
 @dataclass(frozen=True)
 class Cluster:
-    """The newest state of one cluster. `unproven_from` and `uncommitted_from` are None if there is
-    no such record."""
+    """The newest state of one cluster. `unproven_from` is None if all records are proven to be
+    committed; `uncommitted_from` is None if no record is known to be uncommitted."""
 
     image: Image
     cluster_id: str | None = None
@@ -239,10 +240,9 @@ class Cluster:
 
     @property
     def voters_down(self) -> frozenset[int]:
-        """The voters whose node is down, or shutting down: the node is also a broker
-        (process.roles=broker,controller), and this broker is fenced or shutting down, or the node
-        is down by the verdict. The log doesn't show whether a node that is only a controller is
-        down."""
+        """The voters whose node is down or shutting down: the verdict says so, or the node is also
+        a broker (process.roles=broker,controller) that is fenced or shutting down. The log doesn't
+        show whether a node that is only a controller is down."""
         return self.voters & (self.fenced_brokers | self.down_unfenced)
 
     @cached_property
@@ -274,16 +274,18 @@ class Cluster:
 
     @cached_property
     def no_leader(self) -> NoLeader | None:
-        """Why the quorum has no leader, or may have none; None if nothing shows that it lacks one.
-        While there is no leader, no partition gets another leader, and no change is accepted."""
+        """Why the quorum has no leader, or may have none; None if nothing shows that it lacks a
+        leader. While there is no leader, no partition gets another leader, and no change is
+        accepted."""
         if self.quorum is not None and self.quorum.is_leaderless:
-            return NoLeader("had no leader when the directories were copied", is_sure=True)
+            found = NoLeader("had no leader when the directories were copied", is_sure=True)
+            return found._replace(first=(self.by_verdict or found).first)
         unreliable, count = self.voters & self.unreliable_voters, len(self.voters)
         if self.by_verdict is not None or not (unreliable and is_blocking(len(unreliable), count)):
             return self.by_verdict
         why = uncounted_text(unreliable) + ", and it is the only voter" * (count == 1)
         which = named("voter", [str(one) for one in sorted(unreliable)])
-        first = f"do what `kraftlake check` says about {which}, and ask again"
+        first = f"do what `kraftlake check` says about {which}"
         return NoLeader(f"has perhaps no leader ({why})", is_sure=False, first=first)
 
     @property

@@ -99,7 +99,8 @@ def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
 
 def _levels(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """A clause with the newest metadata.version that a node supports; "" if that is the same as in
-    the registration before. Otherwise the node was started with another release of Kafka."""
+    the registration before, or missing in one of the two registrations. If the clause isn't empty,
+    the node was started with another release of Kafka."""
     before, after = (
         next((f["maxSupportedVersion"] for f in found if f["name"] == METADATA_VERSION), None)
         for found in (old.get("features") or (), new.get("features") or ())
