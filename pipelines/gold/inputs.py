@@ -71,7 +71,8 @@ class Silver:
     compared_before: ComparedBefore = field(default_factory=ComparedBefore)
     """The snapshots that an earlier build has compared with the log."""
     earlier_exposure: EarlierExposure | None = None
-    """The exposures that an earlier build found for the state that was then the newest one."""
+    """The exposures that an earlier build found for the state that was then the newest one; None
+    where that build isn't continued, or knew no state."""
     beside: BesideCluster = NOTHING_BESIDE
     """What other directories show of this cluster's voters. They were captured in the round of the
     newest captures, and are of another cluster or without a metadata log."""
