@@ -27,7 +27,7 @@ def finding_row(found: Finding) -> dict[str, Any]:
 
 
 def subjects_text(subjects: Iterable[Subject]) -> str:
-    """The subjects of a finding, as the text that its rows have."""
+    """The subjects of a finding as JSON, in the form that its rows have."""
     shown = [subject._asdict() for subject in subjects]
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
 

@@ -61,8 +61,8 @@ def keep_within(bound: int) -> None:
     """Continues in a child of this process. This process ends the child when it has more than
     `bound` bytes of resident memory, and otherwise ends with the child's exit code.
 
-    Does nothing in a process that has begun other work: it may have threads, and a child would lack
-    them.
+    Does nothing on a system that isn't Linux, and in a process that has begun other work: it may
+    have threads, and a child would lack them.
     """
     global _is_one_command
     if not _is_one_command or not sys.platform.startswith("linux"):

@@ -219,7 +219,7 @@ def time_text(moment: datetime) -> str:
 
 def ms_text(milliseconds: int) -> str:
     """A record's time (ms since 1970) as ISO-8601. A time that no calendar has (hostile input) is
-    shown as the number."""
+    the number with `ms`."""
     try:
         return time_text(_EPOCH + milliseconds * _MILLISECOND)
     except OverflowError:

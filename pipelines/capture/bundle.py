@@ -70,9 +70,9 @@ class Unpacked:
 
 
 def marked(found: DiscoveredPath, damages: Iterable[Damage]) -> DiscoveredPath:
-    """A directory or file of a bundle, marked as cut where the bundle may lack some of the
-    directory's files. damages: the damages of the bundle, with names of files as the user knows
-    them."""
+    """A directory of a bundle, marked as cut where the bundle may lack some of the directory's
+    files; a single file stays as it is. damages: the damages of the bundle, with names of files as
+    the user knows them."""
     if isinstance(found, FilePath):
         return found
     return replace(found, is_cut=any(_hides(damage, found) for damage in damages))
@@ -204,5 +204,6 @@ def _is_wanted(name: str) -> bool:
 
 
 def _one_line(value: object) -> str:
-    """The text without line breaks and escape sequences, for a terminal."""
+    """The text without line breaks and escape sequences, for a terminal; at most its first 200
+    characters."""
     return ascii(" ".join(str(value).split()))[1:-1][:200]

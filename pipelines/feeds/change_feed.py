@@ -80,7 +80,7 @@ class ChangeFeed:
         return _ordered(self._content_reader(version), names, self.feed.order, self.dialect)
 
     def _content_reader(self, version: int) -> Read:
-        """Reads the rows of a version."""
+        """A function that reads the rows of a version."""
         table = self._opened(version)
 
         def read(columns: Sequence[str], where: Sql | None) -> pa.Table:
@@ -101,7 +101,7 @@ class ChangeFeed:
         return _paired(rows, self.feed.contract.keys, version)
 
     def _feed_reader(self, version: int) -> Read:
-        """Reads the rows of the change data feed of a version."""
+        """A function that reads the rows of the change data feed of a version."""
 
         def read(columns: Sequence[str], where: Sql | None) -> pa.Table:
             return self._collected(
@@ -151,7 +151,8 @@ class ChangeFeed:
 def _paired(
     rows: Iterator[dict[str, Any]], keys: tuple[str, ...], version: int
 ) -> Iterator[RowChange]:
-    """The change of each key, from the rows of one version, which are sorted by key."""
+    """A change for each key whose row differs, from the rows of one version, which are sorted by
+    key."""
     ordinal = 0
     for _, same in groupby(rows, key=itemgetter(*keys)):
         before = after = committed_at = None

@@ -72,7 +72,7 @@ class Silver:
     """The snapshots that an earlier build has compared with the log."""
     earlier_exposure: EarlierExposure | None = None
     """The exposures that an earlier build found for the state that was then the newest one; None
-    where that build isn't continued, or knew no state."""
+    where there are none."""
     beside: BesideCluster = NOTHING_BESIDE
     """What other directories show of this cluster's voters. They were captured in the round of the
     newest captures, and are of another cluster or without a metadata log."""
@@ -155,7 +155,8 @@ class Gold:
     silver: Silver
     records: Records
     judge_health: Callable[[Sequence[Row]], Sequence[JudgedState]]
-    """The function that judges the newest states, given as rows of Gold.newest_states."""
+    """The function that judges the newest states. Its argument is the result of
+    Gold.newest_states."""
 
     @property
     def bronze(self) -> BronzeRows:

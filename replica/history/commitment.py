@@ -127,7 +127,7 @@ class Commitment:
         )
 
     def with_never_committed(self, lacking: Mapping[ReplicaKey, Ranges]) -> Commitment:
-        """These verdicts with one change: the unproven entries that a replica holds in `lacking`
+        """The commitment with one change: the unproven entries that a replica holds in `lacking`
         are superseded. lacking: for each replica, the offsets of entries that no majority ever
         held."""
         verdicts = dict(self.verdicts)

@@ -65,7 +65,7 @@ class BegunSnapshot:
     records: Callable[[], Sequence[bytes]]
 
     def write(self) -> SnapshotFacts:
-        """Durable: write, check and rename the file. This method uses nothing that the host
+        """Write, check and rename the file, durably. This method uses nothing that the host
         changes, so any thread or a forked copy of this process may call it."""
         self.writer.append(self.records())
         return self.writer.complete()

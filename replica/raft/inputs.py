@@ -108,8 +108,8 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFrozen:
-    """A snapshot of the local state machine is complete and durable. Other replicas may fetch it
-    now."""
+    """A snapshot of the local state machine is complete and durable. Other replicas may fetch the
+    snapshot now."""
 
     facts: SnapshotFacts
 
@@ -123,15 +123,15 @@ class SnapshotFetched:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRejected:
-    """The fetched bytes are not a valid snapshot; the host has removed them."""
+    """The fetched bytes are not a valid snapshot; the host has removed these bytes."""
 
     snapshot_id: OffsetAndEpoch
 
 
 @dataclass(frozen=True, slots=True)
 class Clean:
-    """It is time to see whether the log start may move up. `log_bytes`: the size of the log in
-    bytes, without snapshots."""
+    """The host asks whether the log start may move up. `log_bytes`: the size of the log in bytes,
+    without snapshots."""
 
     log_bytes: int
 
@@ -147,7 +147,7 @@ class Resign:
 @dataclass(frozen=True, slots=True)
 class Shutdown:
     """The replica should resign if it leads, and stop within `timeout_ms`. Effects.stopped says
-    when it has stopped."""
+    when the replica has stopped."""
 
     timeout_ms: int
 

@@ -155,7 +155,8 @@ class FetchSnapshotResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsRequest(_Request):
-    """The leader asks a node which kraft.version it supports, before the node becomes a voter."""
+    """The leader asks a node which kraft.versions the node supports, before the node becomes a
+    voter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +225,7 @@ class DescribeQuorumRequest(_Request):
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
     """What the leader knows about the log of a replica (KIP-836). A field is -1 if the leader
-    doesn't know it."""
+    doesn't know its value."""
 
     replica: ReplicaKey
     log_end: int
@@ -271,13 +272,13 @@ class FetchQuorumRecordsResponse(_Response):
     """The epoch of the record before next_fetch_offset; -1 unless the error is
     OFFSET_OUT_OF_RANGE."""
     records: bytes = b""
-    """The bytes of the batches, which the host reads (Reply.read). They are also valid with the
-    error NOT_FOLLOWER."""
+    """The bytes of the batches, which the host reads (Reply.read). The bytes are also valid with
+    the error NOT_FOLLOWER."""
     high_watermark: int = -1
     first_dirty_offset: int = 0
     """The first offset that is in no snapshot: the end offset of the newest snapshot."""
     last_caught_up: int = -1
-    """The time (ms) at which the sender last had all of the log; -1 while unknown."""
+    """The time (ms) at which the sender last had all of the log; -1 while this time is unknown."""
 
 
 PeerRequest: TypeAlias = (

@@ -49,7 +49,7 @@ class Offence:
     """A message that no correct peer sends. Such a message changes nothing; Raft.illegal_messages
     counts it.
 
-    mistake: what is wrong with it.
+    mistake: what is wrong with the message.
     sender: the node id that a request names as its sender, or the peer that gave an answer; NO_NODE
         for a request that names no sender.
     message: the name of the message's class in `messages`.

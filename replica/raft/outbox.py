@@ -37,8 +37,8 @@ class Outbox:
         return effects
 
     def persist(self, state: ElectionState) -> None:
-        """Have the host write quorum-state, if the epoch, the leader or the vote in `state` differs
-        from the one on disk."""
+        """Have the host write quorum-state, if the epoch, the leader or the vote in `state` isn't
+        yet in the file."""
         if _persisted_part(state) != _persisted_part(self._stored):
             self._stored = self.effects.quorum_state = state
 

@@ -50,7 +50,7 @@ class Raft:
     config: its settings.
     log: what its log holds at the start.
     state: the content of quorum-state; None for a replica that never wrote this file.
-    draw: random numbers from the host (see core.Draw).
+    draw: a function of the host that gives a random number from 0 to its argument (exclusive).
     now_ms: the time in ms.
 
     The constructor raises UsageError if quorum-state can't be the file of this replica. The first
@@ -83,7 +83,7 @@ class Raft:
 
         Raises HostError if the host breaks a rule of `inputs` or `Effects`. Raises NotLeaderError,
         RecordBatchTooLargeError, BufferAllocationError or UsageError if the host's state machine
-        asks for something that can't be done. After any of these, nothing has changed. After
+        asks for something that can't be done. After any of these errors, nothing has changed. After
         TruncationBelowHighWatermarkError and ClusterAuthorizationError the replica must stop.
         """
         core = self._core
@@ -105,7 +105,7 @@ class Raft:
 
     @property
     def local_id(self) -> int:
-        """The node id of this replica; NO_NODE if it has none."""
+        """The node id of this replica; NO_NODE if this replica has no node id."""
         return self._core.local_id
 
     @property
@@ -138,20 +138,20 @@ class Raft:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark (exclusive) that this replica sends to others; None while it is
-        unknown."""
+        """The high watermark (exclusive) that this replica sends to others; None while the high
+        watermark is unknown."""
         return self._core.high_watermark
 
     @property
     def next_append_offset(self) -> int:
-        """The offset of the first record of the next Append or Propose, while this replica leads
-        the epoch."""
+        """The offset of the first record of the next Append or Propose, while this replica
+        leads."""
         return self._core.next_append_offset
 
     @property
     def leader_watermark(self) -> int | None:
-        """The high watermark (exclusive) that the leader named last; None while it is unknown. It
-        may lie above the local log end (KIP-392)."""
+        """The high watermark (exclusive) that the leader named last; None if the leader has named
+        none. This high watermark may lie above the local log end (KIP-392)."""
         role = self._core.role
         return role.leader_watermark if isinstance(role, Follower) else self._core.high_watermark
 

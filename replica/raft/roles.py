@@ -21,7 +21,7 @@ from replica.raft.config import FOREVER
 @dataclass(frozen=True, slots=True)
 class ReplicaProgress:
     """What the leader knows about one replica by its fetches. Times are in ms of the leader's
-    clock. A field is -1 while it is unknown.
+    clock. A field is -1 while its value is unknown.
 
     log_end: the end of the replica's log (exclusive).
     last_fetch: the time of the replica's last fetch.
@@ -68,8 +68,8 @@ class IllegalVoteError(KraftlakeError):
 
 @dataclass(frozen=True, slots=True)
 class VoteTally:
-    """Which of the `voters` have granted a candidate their vote and which have refused it, by node
-    id."""
+    """Which of the `voters` have granted a candidate their vote and which have refused their vote,
+    by node id."""
 
     voters: VoterSet
     granted: frozenset[int] = frozenset()
@@ -118,7 +118,7 @@ class Prospective:
     election_deadline: int
     leader_id: int = NO_NODE
     """The leader of this epoch; NO_NODE if the leader is unknown. If the voter knows the leader's
-    endpoints and doesn't win, it follows the leader again."""
+    endpoints and doesn't win, the voter follows the leader again."""
     leader_endpoints: Endpoints = ()
     """The endpoints of the leader of this epoch; empty if the endpoints are unknown."""
     voted: ReplicaKey | None = None
@@ -187,8 +187,8 @@ class Follower:
     """The snapshot that is being fetched; None if no snapshot is being fetched."""
 
     def trusting(self, fetch_deadline: int) -> Follower:
-        """The role after a good answer of the leader. If the leader has resigned, nothing changes:
-        it may have given this answer before it resigned."""
+        """The role after a good answer of the leader. If the leader has resigned, nothing changes,
+        because the leader may have given this answer before it resigned."""
         if self.has_resigned:
             return self
         return replace(self, fetch_deadline=fetch_deadline, has_fetched=True)
@@ -196,7 +196,8 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """The change of the voters or of kraft.version that is in progress. There is at most one.
+    """The change of the voters or of kraft.version that is in progress. At most one change is in
+    progress.
 
     While `last_offset` is None, the change waits until the new voter answers ApiVersions. After
     that, the change waits until the record at `last_offset` is committed.
@@ -209,7 +210,8 @@ class PendingChange:
     """The voter to be added; None for any other change."""
     last_offset: int | None = None
     ack_when_committed: bool = True
-    """Whether the request is answered at the commit; if False, it is answered at the append."""
+    """Whether the request is answered at the commit; if False, the request is answered at the
+    append."""
     is_answered: bool = False
     """Whether the request has been answered."""
 

@@ -70,7 +70,7 @@ def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
 def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
     """Restart the log at the leader's snapshot. If this replica leads now, or its log is not older
     than the snapshot, only note the snapshot. The epoch may have changed since the fetch: a
-    snapshot holds committed records only, so it is valid in every later epoch."""
+    snapshot holds committed records only, so the snapshot is valid in every later epoch."""
     _end_fetch(core, facts.snapshot_id)
     if isinstance(core.role, Leader) or not core.log.is_older_than(facts.snapshot_id):
         core.add_snapshot(facts)

@@ -72,7 +72,7 @@ _RAISES_EPOCH_BY_ONE = {(Prospective, Candidate), (Resigned, Unattached)}
 
 
 def check(current: Role, cause: TransitionCause, following: Role, local_id: int) -> None:
-    """Assert that the role `following` may come after `current`; if it may not, the core has a bug.
+    """Assert that the role `following` may come after `current`; otherwise the core has a bug.
 
     local_id: NO_NODE for a replica without a node id, which can neither vote nor stand.
     """

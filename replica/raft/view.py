@@ -1,4 +1,5 @@
-"""`View`: what a replica knows about itself and its quorum, and what follows from it."""
+"""`View`: what a replica knows about itself and its quorum, and what follows from this
+knowledge."""
 
 from __future__ import annotations
 
@@ -60,9 +61,9 @@ class View:
         until it knows that its removal is committed (unless Config.removed_voter_stands is False).
 
         In Kafka a removed voter doesn't stand. Suppose that one of two voters leads, appends its
-        own removal and restarts. The other voter needs the vote of the first, and doesn't get it,
-        because its log lacks the removal. So in Kafka this quorum never elects a leader again
-        (Ongaro's dissertation, 4.2.2).
+        own removal and restarts. The other voter needs the vote of the first, and doesn't get this
+        vote, because the other voter's log lacks the removal. So in Kafka this quorum never elects
+        a leader again (Ongaro's dissertation, 4.2.2).
         """
         if self.local_key is None:
             return False
@@ -75,8 +76,8 @@ class View:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark (exclusive) that this replica sends to others. It is None for a new
-        leader, whatever the replica knew as a follower."""
+        """The high watermark (exclusive) that this replica sends to others. None for a new leader,
+        whatever the replica knew as a follower."""
         return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
 
     @property

@@ -6,8 +6,8 @@
 A kernel keeps the facts that decide about refusals, and the place of the newest record of each
 entity. The replay's tables are written only when an image, the reason of the first refusal, or the
 scalar replay of a record needs them. Some records may change any entity (markers of transactions,
-CLEAR_ELR). The records after such a record are replayed one by one, until this has taken as long as
-filling the kernel's tables again.
+CLEAR_ELR). The records after such a record are replayed one by one, until their replay has taken as
+long as filling the kernel's tables again.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class ReplayOutcome:
 
 
 class BulkReplay:
-    """A Replay that also takes rows of chunks. It reads bytes of the chunks' files again later.
-    Each method raises MovedError if these bytes have changed.
+    """A Replay that also takes rows of chunks. This replay reads bytes of the chunks' files again
+    later. Each method raises MovedError if these bytes have changed.
 
     read: decodes the records that the kernel leaves to the scalar replay.
     """

@@ -162,8 +162,8 @@ class ColumnPieces:
     """A column of texts or bytes while it is made, from the bytes of a kernel and from inserted
     cells.
 
-    data, offsets: the kernel's bytes, and the places of its rows in them. A row with an inserted
-        cell has no bytes in `data`.
+    data, offsets: the kernel's bytes, and the places of the column's rows in `data`. A row with an
+        inserted cell has no bytes in `data`.
     """
 
     def __init__(self, data: Bytes, offsets: Longs) -> None:

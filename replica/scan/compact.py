@@ -23,7 +23,8 @@ from replica.scan.regions import Chunk, Region
 NAMES = ("position", *BatchHeader._fields, "crc_valid")
 """The columns: the fields of a LocatedBatch, with the fields of the header instead of `header`."""
 _PRODUCER_POSITION = 43
-"""The place of the producer's three fields in the header of a batch (see replica.format.batch)."""
+"""The place of the producer's three fields in the header of a batch, whose layout is in
+replica.format.batch."""
 _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
 _MOST = np.iinfo(np.int64).max
 _PAST_DELTA = {"last_offset": 0, "next_offset": 1}
@@ -82,7 +83,7 @@ class _Piece(NamedTuple):
 
     def numbers(self, name: str) -> list[int]:
         """The numbers of one column. name: one of NAMES, or a property of the header that is
-        computed from them."""
+        computed from these columns."""
         if name not in _PAST_DELTA:
             column: list[int] = self.array(name).tolist()
             return column
@@ -206,7 +207,7 @@ def compacted(regions: Iterable[Region], most: int | None) -> CompactBatches:
 
 
 def _pieces_of(batches: Sequence[LocatedBatch]) -> list[_Piece]:
-    """The batches as one piece; empty if there are no batches."""
+    """The batches as one piece; empty for no batches."""
     return [_Piece.of([column_of(batches, name) for name in NAMES])] if batches else []
 
 

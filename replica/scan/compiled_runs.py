@@ -3,7 +3,7 @@
 A replica needs neither numba nor numpy, and finds runs by replica.format.runs.plain_run. If the
 bulk reader is installed, its kernel finds the same runs at twenty times the speed. Loading the
 kernel takes a quarter of a second and 60 MiB, of which 48 MiB are file pages, so a small log is
-read without it.
+read without the kernel.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Limits the memory for one file of a log while it is examined.
+"""Limits the memory for one file of a log while the file is examined.
 
 An examination of a directory holds a header for each batch of the logs, and the bytes of small
 files. The bytes of large files are read when they are needed. An archive of a few KB may unpack to

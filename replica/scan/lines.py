@@ -28,8 +28,8 @@ OUTPUT_BYTES = 1024 * 1024
 might be longer."""
 
 Choose: TypeAlias = Callable[[Longs, Longs, Longs], npt.NDArray[np.bool_]]
-"""A function that chooses rows. It takes arrays of their offsets, timestamps (ms) and leader
-epochs, and gives an array that is true for the wanted rows."""
+"""A function that chooses rows. The function takes arrays of the rows' offsets, timestamps (ms) and
+leader epochs, and gives an array that is true for the wanted rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ScalarRecord:
 
 Piece: TypeAlias = "memoryview | ScalarRecord | LocatedBatch"
 """A piece of the output: lines, whose bytes are valid until the next piece; or a record or a batch
-that the caller must read by the scalar reader, and whose rows it must choose."""
+that the caller must read by the scalar reader, and whose rows the caller must choose."""
 
 
 class LineScan(Regions):

@@ -305,14 +305,14 @@ class PartitionVersions(SlotArrays):
         self._flatten()
 
     def _flatten(self) -> None:
-        """Note the kernel's arguments that follow those for the rows, as machine code takes them.
-        Checking these arguments in each call would take longer than replaying a short run of
-        rows."""
+        """Note the kernel's arguments that follow the arguments for the rows, in the form that
+        machine code takes. Checking these arguments in each call would take longer than replaying a
+        short run of rows."""
         table = (self.slots, self.index, self.arena)
         self._arrays = (*table, self._texts, self._numbers, self.state)
         self._flat = flat(*self._arrays, self._places)
 
 
 def _without(texts: pa.Array, missing: Longs) -> pa.Array:
-    """The texts, with NULL in place of those where `missing` is true."""
+    """The texts, with NULL in place of each text for which `missing` is true."""
     return pa.StringArray.from_buffers(len(texts), *texts.buffers()[1:], bitmap(~missing))

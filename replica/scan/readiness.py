@@ -70,8 +70,8 @@ def expect(size_bytes: int) -> bool:
 
 
 def _compile_beside() -> subprocess.Popen[bytes]:
-    """Another process that compiles. It ends with this process at the latest. Its results are
-    stored."""
+    """Another process that compiles. The other process ends with this process at the latest. Its
+    results are stored."""
     logging.getLogger(__name__).warning(
         "compiling the bulk reader for this CPU, once, beside the slower one"
     )

@@ -39,8 +39,8 @@ because it leaves room for what kernels write."""
 
 
 class Window:
-    """A window on a source. array: the bytes from position `begin` of the source on. Both change
-    whenever `reach` moves the window.
+    """A window on a source. array: the bytes from position `begin` of the source on. `array` and
+    `begin` change whenever `reach` moves the window.
 
     One buffer holds each part of a file in turn. So the buffer stays in the CPU's cache, the
     operating system gives no new pages, and memory doesn't grow with the file. The buffer grows for

@@ -29,7 +29,7 @@ TOPIC, NAME, PARTITION, BROKER = range(4)
 PUT = 16
 """The kinds of slots, each with its key. TOPIC: the two halves of the topic's id. NAME: the text of
 a topic's name. PARTITION: the slot of the topic, and the partition's id. BROKER: the broker's id,
-and 0. PUT + api key: a record of this type, of which only the last one with the same key counts;
+and 0. PUT + api key: a record of this type, of which only the last record with the same key counts;
 the key is the bytes of the record's first fields."""
 
 TOPIC_EXISTS, TOPIC_NAME, TOPIC_REMOVED_AT = range(_OWN, _OWN + 3)
@@ -106,10 +106,10 @@ SEED_B: random numbers for the hash, because an attacker may choose the keys."""
 STOP_DONE = 0
 """The row was replayed."""
 STOP_APPLY = 1
-"""The scalar replay must take the row. Before that, it needs only the changed PUTs."""
+"""The scalar replay must take the row. Before that, the replay needs only the changed PUTs."""
 STOP_BARRIER = 2
-"""The scalar replay must take the row. Before that, it needs all changes, and the row may change
-any entity."""
+"""The scalar replay must take the row. Before that, the replay needs all changes, and the row may
+change any entity."""
 STOP_REFUSED = 3
 """The row can't be applied. The scalar replay finds the reason."""
 
@@ -149,7 +149,7 @@ _ACTIONS = {
     "ABORT_TRANSACTION_RECORD": DO_BARRIER,
 }
 """What the kernel does with the record types of this table. The scalar replay takes all other types
-(DO_APPLY). Their entities and those of this table don't affect each other."""
+(DO_APPLY). The entities of those types and of this table don't affect each other."""
 
 _KEY_FIELDS = {
     "CONFIG_RECORD": ("resourceType", "resourceName", "name"),
@@ -158,7 +158,7 @@ _KEY_FIELDS = {
     "ACCESS_CONTROL_ENTRY_RECORD": ("id",),
     "REGISTER_BROKER_RECORD": ("brokerId",),
 }
-"""The first fields of each type that is a PUT. They are its key."""
+"""The first fields of each type that is a PUT. These fields are the key of the PUT."""
 
 _FIELDS = (
     ("topicId",), ("name",), ("partitionId",), ("leader",), ("leaderRecoveryState",),

@@ -28,7 +28,7 @@ _NAME_ARRAY = pa.array(list(_TYPE_NAMES), pa.string())
 
 
 class RowWriter:
-    """Makes Arrow batches from chunks. It reuses the kernels' buffers for each chunk."""
+    """Makes Arrow batches from chunks. A RowWriter reuses the kernels' buffers for each chunk."""
 
     def __init__(self, reader: LogRecordReader, guarded: int) -> None:
         """guarded: the program whose records may hold secrets, which are redacted; NO_PROGRAM if

@@ -19,7 +19,7 @@ from replica.scan.tables import program_table
 
 ReadRecord = Callable[[Record, bool], ReplayedRecord | None]
 """(record, whether it is a control record) -> the decoded record; None for a record without
-content. Raises DataError."""
+content. Such a function raises DataError for a record that can't be decoded."""
 
 
 _KERNELS = (walk_frames, index_slots, replay_rows)

@@ -84,9 +84,9 @@ def silent_rows(
     topics: Sequence[str] = (),
 ) -> VersionRows:
     """The input for records for which the kernel gives no versions and changes, because the scalar
-    replay has given them. Either all records are about partitions, or all are about topics. since:
-    the five numbers of ValidFrom for each record about a partition. topics: the ids of the topics.
-    """
+    replay has given these versions and changes. Either all records are about partitions, or all are
+    about topics. since: the five numbers of ValidFrom for each record about a partition. topics:
+    the ids of the topics."""
     source, starts, sizes = _bytes_of(pa.array(values, pa.binary()))
     count = len(values)
     columns = (

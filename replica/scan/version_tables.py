@@ -44,14 +44,14 @@ in the last partition."""
 ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE = frames.ROW_PROGRAM, frames.ROW_VALUE, frames.ROW_VALUE_SIZE
 ROW_OFFSET, ROW_TIME = frames.ROW_OFFSET, frames.ROW_TIME
 ROW_SINCE, ROW_EPOCH, ROW_TYPE = frames.ROW_KEY, frames.ROW_BATCH, frames.ROW_KEY_SIZE
-"""Columns of the kernel's rows, which have as many columns as those of a chunk. SINCE: the offset
-from which on the row's content is valid. EPOCH: the leader epoch. TYPE: the record type that the
-new version gets."""
+"""Columns of the kernel's rows, which have as many columns as the rows of a chunk. SINCE: the
+offset from which on the row's content is valid. EPOCH: the leader epoch. TYPE: the record type that
+the new version gets."""
 
 REPORT_VERSIONS, REPORT_CHANGES, REPORT_SILENT, REPORT_TOPIC = range(8, 12)
-"""Items of `state` behind those of replay_tables. VERSIONS, CHANGES: the numbers of versions and
-changes that were reported so far. SILENT: 1 if the rows are silent, so that nothing is reported
-about them. TOPIC: the slot of the topic of the last silent row of a topic."""
+"""Items of `state` behind the items that replay_tables describes. VERSIONS, CHANGES: the numbers of
+versions and changes that were reported so far. SILENT: 1 if the rows are silent, so that nothing is
+reported about them. TOPIC: the slot of the topic of the last silent row of a topic."""
 VERSION_TEXTS, CHANGE_TEXTS = 3, 4
 TEXTS = VERSION_TEXTS + CHANGE_TEXTS
 V_KEY, V_NAME, V_VALUE, C_KEY, C_NAME, C_OLD, C_NEW = range(TEXTS)
@@ -126,8 +126,8 @@ ROOM_OF_NUMBERS = 512
 """An upper limit for the bytes of a partition's JSON without its lists."""
 
 STOP_FULL, STOP_SLOTS = 4, 5
-"""STOP codes besides those of replay_tables. FULL: there is no room for the reports of the row.
-SLOTS: there is no room for the slots that the row makes, or for their bytes in the arena."""
+"""STOP codes besides the STOP codes of replay_tables. FULL: there is no room for the reports of the
+row. SLOTS: there is no room for the slots that the row makes, or for their bytes in the arena."""
 
 SLOTS_OF_ROW = 11
 ARENA_OF_ROW, ARENA_PER_BYTE, ARENA_PER_REPLICA = 256, 16, 48

@@ -22,7 +22,7 @@ from replica.simulate.ledger import Ledger
 class InvokedAppend:
     """The append of one batch.
 
-    leader, epoch: the replica at which it was invoked, and the replica's epoch.
+    leader, epoch: the replica at which the append was invoked, and the replica's epoch.
     floor: the end offset (exclusive) of all batches that were acknowledged before.
     offset: the batch's base offset; None until a state machine gets the batch.
     """

@@ -37,6 +37,6 @@ def broken(name: str, detail: str) -> NoReturn:
 
 def demand(holds: bool, name: str, detail: str) -> None:
     """Raises BrokenInvariantError unless `holds`. Code that runs at every event uses `if` and
-    `broken` instead, so that `detail` is made only when it is needed."""
+    `broken` instead, so that `detail` is made only when an invariant is broken."""
     if not holds:
         broken(name, detail)

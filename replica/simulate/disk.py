@@ -79,7 +79,7 @@ class _Inode:
 
     def lose(self, random: Random, begun: list[_Write]) -> None:
         """Let a sync fail: the bytes that it should have written stay readable, but no later sync
-        writes them."""
+        writes these bytes."""
         for write in _subset(random, begun):
             write.apply(self.synced)
         self._forget(begun)
@@ -159,8 +159,9 @@ class SimulatedDisk(FileSystem):
 
     @property
     def is_armed(self) -> bool:
-        """Whether a planned power loss has not happened yet. If a test has planned one for the
-        middle of a script, this property tells whether the script ended before the power loss."""
+        """Whether a planned power loss has not happened yet. If a test has planned a power loss for
+        the middle of a script, this property tells whether the script ended before the power
+        loss."""
         return self._calls_left is not None
 
     def crash(self) -> None:
@@ -202,8 +203,8 @@ class SimulatedDisk(FileSystem):
         names.names[name] = names.synced[name] = _Inode(Content(data), Content(data))
 
     def content(self, path: str) -> bytes:
-        """The bytes of a file as a program would read them now. This doesn't count as a call to the
-        disk."""
+        """The bytes of a file as a program would read them now. This method doesn't count as a call
+        to the disk."""
         folder, name = _parts(path)
         return bytes(self._folders[folder].names[name].content)
 

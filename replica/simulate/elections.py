@@ -80,7 +80,7 @@ class Elections:
         self, leader: ReplicaKey, epoch: int, record: ControlRecord, voters: VoterSet
     ) -> None:
         """Check that a new leader's first record names the leader, the voters in force, and as
-        granting voters only those that have voted for it."""
+        granting voters only voters that have voted for the leader."""
         wrong = f"{leader} leads {epoch}, and writes {record}"
         assert isinstance(record, LeaderChange), wrong
         demand(record.leader_id == leader.node_id, "one leader", wrong)

@@ -183,8 +183,8 @@ class Ledger:
     epoch: the epoch of the leader that committed last.
     states: the state of the workload's machine after each batch, by the batch's end offset.
     ends: the batches by their end offsets.
-    first_voters: the voters in force before a record names voters. If they have directory ids,
-        kraft.version is 1 from the beginning.
+    first_voters: the voters in force before a record names voters. If these voters have directory
+        ids, kraft.version is 1 from the beginning.
     """
 
     def __init__(self, workload: Workload, first_voters: VoterSet) -> None:

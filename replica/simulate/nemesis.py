@@ -164,7 +164,7 @@ def _move(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _wipe(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Wipe a node's disk, if all nodes run, they agree on a voter set of three or more, and no
+    """Wipe a node's disk, if all nodes run and agree on a voter set of three or more, and no
     voter's disk is wiped already."""
     running = [n.running.raft for n in simulation.nodes.values() if n.host is not None]
     sets = {raft.log.voters.keys for raft in running if len(raft.log.voters)}

@@ -150,7 +150,8 @@ class Simulation:
 
     def _happened(self, event: Event, node: SimulatedMachine | None) -> None:
         """The simulation calls this method after each event, so that a subclass can note the event.
-        node: the node at which the event happened; None if it happened at no node."""
+        node: the node at which the event happened; None if the event happened at no node.
+        """
 
     def _is_due(
         self, node: SimulatedMachine, event: Start | Wake | Flush | Replay | Deliver
@@ -208,7 +209,7 @@ class Simulation:
 
     def _strike(self) -> SimulatedMachine | None:
         """Cause a fault. Only a run with random faults schedules this event. Returns the node at
-        which the fault happened; None if it happened at no node."""
+        which the fault happened; None if the fault happened at no node."""
         return None
 
     def _propose(self) -> SimulatedMachine | None:

@@ -42,7 +42,7 @@ class Workload(Protocol):
         number: a number that differs in each call.
         machine: the leader's state machine.
         is_active: whether the leader has all records of earlier epochs, so that
-            Effects.leader_change has named it.
+            Effects.leader_change has named this leader.
         is_idle: whether the machine has got all records of the log.
         """
 
@@ -91,8 +91,8 @@ class MetadataWorkload(Workload):
     def changes(
         self, random: Random, number: int, machine: MetadataMachine, *, is_idle: bool
     ) -> tuple[Values, ...]:
-        """The batches of an active leader, outside of a transaction. The parameters are those of
-        `batches`."""
+        """The batches of an active leader, outside of a transaction. `batches` has the same
+        parameters."""
         records = _created(random, number)
         if is_idle and random.random() < 0.7:
             records = _changed(random, number, machine.image) or records
@@ -142,7 +142,8 @@ def _created(random: Random, number: int) -> list[MetadataRecord]:
 
 
 def _changed(random: Random, number: int, image: Image) -> list[MetadataRecord]:
-    """The records of a change of an existing topic or partition; empty if there is no partition."""
+    """The records of a change of an existing topic or partition; empty if the image has no
+    partition."""
     partitions = sorted(image.tables["partitions"].values)
     if not partitions:
         return []

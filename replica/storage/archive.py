@@ -93,7 +93,7 @@ class Archive:
 
     def _entry(self, name: str, *, is_fragment: bool) -> str:
         """Make the entry `name`, or complete it after a crash. Returns the partition's folder in
-        it. is_fragment: whether the entry holds only a part of the log."""
+        the entry. is_fragment: whether the entry holds only a part of the log."""
         node_folder = f"{self.folder}/{name}"
         folder = f"{node_folder}/{self.partition}"
         self.files.make_directory(node_folder)

@@ -26,7 +26,7 @@ class EpochCheckpoint:
 
     @property
     def latest_epoch(self) -> int:
-        """The newest epoch; -1 if there is no entry."""
+        """The newest epoch; -1 without entries."""
         return self.entries[-1].epoch if self.entries else -1
 
     def assign(self, epoch: int, start_offset: int) -> None:
@@ -39,7 +39,8 @@ class EpochCheckpoint:
         self.entries = epochs.truncate_from_start(self.entries, start_offset)
 
     def save(self, entries: Epochs | None = None) -> None:
-        """Durable: write the file. After a crash it has either the old entries or the new entries.
+        """Durable: write the file. After a crash the file has either the old entries or the new
+        entries.
         entries: the entries to write; None for all entries in memory.
         """
         entries = self.entries if entries is None else entries

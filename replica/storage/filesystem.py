@@ -19,8 +19,8 @@ from replica.storage.spare_files import SpareFiles
 
 TEMPORARY_SUFFIX = ".tmp"
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
-"""The modes of new files and folders. A metadata log holds secrets, so only the owner may read
-them."""
+"""The modes of new files and folders. A metadata log holds secrets, so only the owner may read the
+files."""
 
 
 class ReadableFile(Protocol):

@@ -61,7 +61,7 @@ class Place:
 
 @dataclass(eq=False)
 class FileLog:
-    """The replicated log as files. It has one writer. A batch lies in one file. An offset that
+    """The replicated log as files. The log has one writer. A batch lies in one file. An offset that
     doesn't fit the log is a bug of the host, and fails an assertion.
 
     log_start: the log start offset (inclusive).
@@ -379,7 +379,7 @@ class FileLog:
 
 
 def _as_written(data: bytes, frame: Frame) -> Batch:
-    """The batch as it would be read again from its bytes."""
+    """The batch that reading its bytes again would give."""
     if frame.is_control:
         return batch_in(data, frame)
     return Batch(frame.base_offset, frame.last_offset, frame.epoch, frame.max_timestamp, (), data)

@@ -61,8 +61,8 @@ def open_log(
     topic_id: str = METADATA_TOPIC_ID,
     archive: Archive | None = None,
 ) -> FileLog:
-    """Open the log in `folder`, which is made if it is missing. Everything that the returned log
-    holds is durable.
+    """Open the log in `folder`, which is made if the folder is missing. Everything that the
+    returned log holds is durable.
 
     Opening reads the newest segment from the end of the newest snapshot on (without a snapshot, the
     whole segment), and those parts of older segments that neither an index nor a snapshot covers.
@@ -277,8 +277,8 @@ class _Opening:
         log_start: int,
     ) -> Epochs:
         """The entries of the epoch cache. The entries for closed segments come from the checkpoint
-        file, if it fits these segments. The entries for the newest segment come from the batches
-        that were read."""
+        file, if that file fits these segments. The entries for the newest segment come from the
+        batches that were read."""
         # an entry that starts in the part that was read counts only if a batch of this part has its
         # epoch
         entries = epochs.truncate_from_end(saved or (), scanned.read_from)

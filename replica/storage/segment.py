@@ -101,7 +101,7 @@ class ActiveSegment:
 
     size: the number of bytes that are written to the log file.
     synced_size: the number of these bytes that are certainly on the disk.
-    first_timestamp: the largest timestamp (ms) of the first batch; -1 while there is no batch.
+    first_timestamp: the largest timestamp (ms) of the first batch; -1 for an empty segment.
     _written: the number of bytes of each index that are written to its file.
     """
 

@@ -85,10 +85,10 @@ def resumed(
     """The indexes after `last`, the batch of the last entry of `offsets`. None if the time index
     can't belong to `offsets`.
 
-    times: the bytes of the whole time index on the disk. Its entries must rise, and for each entry
-        of the offset index it must have the largest timestamp up to that entry. If a clock went
-        back, and a crash removed the end of the time index, the largest timestamp may be missing,
-        and this function doesn't notice the lack.
+    times: the bytes of the whole time index on the disk. The entries of the time index must rise,
+        and for each entry of the offset index the time index must have the largest timestamp up to
+        that entry. If a clock went back, and a crash removed the end of the time index, the largest
+        timestamp may be missing, and this function doesn't notice the lack.
     """
     end = last.last_offset - base_offset
     known = [entry for entry in TIME_ENTRY.iter_unpack(_whole(times)) if entry[1] <= end]

@@ -62,7 +62,7 @@ class FileSnapshotWriter:
                 self._put_values()
 
     def freeze(self) -> SnapshotFacts:
-        """Durable: write the footer, sync the file and rename it. After that the snapshot is
+        """Durable: write the footer, sync the file and rename the file. After that the snapshot is
         visible."""
         facts = self.complete()
         self._add(facts)
@@ -79,8 +79,8 @@ class FileSnapshotWriter:
         return self._complete()
 
     def close(self) -> None:
-        """Close the file. A forked copy of this process may have completed it. A second call does
-        nothing."""
+        """Close the file. A forked copy of this process may have completed the file. A second call
+        does nothing."""
         self._file.close()
 
     def abort(self) -> None:

@@ -106,7 +106,8 @@ class EncodedPieces(bytearray):
         self._large: list[tuple[int, Buffer]] = []
 
     def put(self, raw: Buffer) -> None:
-        """Add the bytes of a field. Large bytes are not copied, so they must not change later."""
+        """Add the bytes of a field. Large bytes are not copied, so these bytes must not change
+        later."""
         if len(raw) < LARGE_BYTES:
             self.extend(raw)
         else:

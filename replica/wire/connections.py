@@ -40,7 +40,8 @@ class Connected:
 
 class ListenerConnections:
     """The connections of all listeners of a node, by address. The connections of an address are in
-    the order of their last requests; without a request, the time of the connection counts."""
+    the order of their last requests; for a connection without a request, the time at which it was
+    accepted counts."""
 
     def __init__(self, limits: NodeLimits) -> None:
         self.limits = limits

@@ -4,8 +4,8 @@ A request in a flexible version of its API has header v2, with tagged fields; an
 header v1. Both headers have the client id as an inflexible string (KIP-482). Header v0, without a
 client id, belonged only to ControlledShutdown, which Kafka 4 dropped. A response in a flexible
 version has header v1, with tagged fields; any other response has header v0. The response of
-ApiVersions always has v0, because a client reads it before it knows the server's versions
-(KIP-511).
+ApiVersions always has v0, because a client reads this response before it knows the server's
+versions (KIP-511).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The memory for large requests and answers, which all connections of a node share.
 
-A request is charged for the bytes that have arrived, never for the size that it claims. If the
-memory is used up, the oldest arriving request still gets memory, so that each request can finish.
-While the memory is used up, a connection that sends nothing for a second is closed. Freed memory
-goes to the waiting request that holds the least, so that small requests don't wait for large
+A request is charged for the bytes that have arrived, never for the size that the request claims. If
+the memory is used up, the oldest arriving request still gets memory, so that each request can
+finish. While the memory is used up, a connection that sends nothing for a second is closed. Freed
+memory goes to the waiting request that holds the least, so that small requests don't wait for large
 requests. An answer is complete when it is charged. If there is no memory for an answer, the
 connections whose clients have read nothing for the longest time are closed.
 """
@@ -127,7 +127,7 @@ class Memory:
 
     def _close_stalled(self, address: str) -> None:
         """Close the connections that have not moved: all such connections if the whole memory is
-        used up, else only those of this address, whose share is used up."""
+        used up, else only the connections of this address, whose share is used up."""
         everybody = self.used + MOVED_BYTES > self._most
         before = time.monotonic() - PATIENCE_S
         for each in tuple(self._moving):

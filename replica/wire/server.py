@@ -1,8 +1,8 @@
 """A server of Kafka's protocol: connections, limits, and the order of answers.
 
 The server handles one request of each connection at a time, as in Kafka. It reads the next request
-when the answer to the last one is being sent. So answers come in the order of the requests, and the
-requests of a client that sends too fast wait in the sockets, not in this node's memory.
+when the answer to the last request is being sent. So answers come in the order of the requests, and
+the requests of a client that sends too fast wait in the sockets, not in this node's memory.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ class Server:
         self, guest: _Guest, reader: asyncio.StreamReader, size: int
     ) -> tuple[list[Buffer], bool]:
         """Read the next frame, of `size` bytes, and return what `_answer` returns for this frame. A
-        large frame is charged from its first bytes until it is answered."""
+        large frame is charged from its first bytes until the request is answered."""
         if size <= FREE_BYTES:
             async with asyncio.timeout(self._limits.transfer_s):
                 frame: Buffer = await read_rest(reader, size)

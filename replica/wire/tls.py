@@ -42,8 +42,9 @@ class PemText:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Paths of PEM files, or their text. A server needs a certificate, and authorities if it asks
-    for clients' certificates. A client needs a certificate only if servers ask for one."""
+    """Paths of PEM files, or their text. A server needs a certificate, and authorities if the
+    server asks for clients' certificates. A client needs a certificate only if servers ask for
+    one."""
 
     certificate: str | PemText | None = None
     """This node's certificate, with its chain and its private key; None for no certificate."""

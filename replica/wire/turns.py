@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 
 _SHORT_S = 0.002
-"""The time in seconds below which no pause follows a request."""
+"""No pause follows a request that took less than this time (s)."""
 
 
 class Turns:

@@ -148,8 +148,8 @@ def _unstartable(history: ClusterHistory, capture_group: str) -> dict[int, str]:
 
 
 def _verdict(cluster: Cluster, newest: dict[str, Any] | None) -> Verdict:
-    """The verdict on a state of the lake: for the newest state the verdict of `build`, for another
-    state a verdict on the cluster's health alone, without the nodes' files."""
+    """The verdict on a state of the lake: the one in the row `newest` of gold.verdicts; where
+    `newest` is None, one on the cluster's health alone, without the nodes' files."""
     if newest is not None:
         return verdict_in(newest)
     return verdict_on_state(
@@ -163,7 +163,7 @@ def _verdict(cluster: Cluster, newest: dict[str, Any] | None) -> Verdict:
 
 
 def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
-    """The changes to entities of WATCHED_ENTITIES by the records below the end offset (exclusive),
+    """The changes to entities of WATCHED_ENTITIES by the records below `end_offset` (exclusive),
     newest first, back to the record at which the replay of this state begins."""
     mine = history.mine()
     begins = (

@@ -45,11 +45,11 @@ class ClusterSource:
     entities: Mapping[str, int]
     """The number of entities of each kind."""
     content: LogContent | None = None
-    """None where Wanted.content is False."""
+    """The number of the log's records of each type; None where Wanted.content is False."""
     past: Past | None = None
-    """None where Wanted.past is False."""
+    """Since when each failure would do its present harm; None where Wanted.past is False."""
     verdict: Verdict | None = None
-    """None where Wanted.verdict is False."""
+    """The verdict on the cluster; None where Wanted.verdict is False."""
     notices: tuple[str, ...] = ()
     """A line for each file or directory that could not be read, or was left out."""
     readings: tuple[NodeReading, ...] = ()
@@ -64,11 +64,12 @@ class Wanted:
     """The facts that a command wants about a cluster besides its state."""
 
     content: bool = False
-    """The number of the log's records of each type."""
+    """Whether the command wants the number of the log's records of each type."""
     past: bool = False
-    """For each failure, the record since which it would do the same harm as now."""
+    """Whether the command wants, for each failure, the record since which the failure would do the
+    same harm as now."""
     verdict: bool = False
-    """The verdict of `check`."""
+    """Whether the command wants the verdict of `check`."""
     read_by: str | None = None
     """The release of Kafka of which the user asks what it can't read in the directories; None where
     the user names no release."""

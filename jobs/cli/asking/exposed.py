@@ -131,7 +131,8 @@ class _Found(NamedTuple):
 
 def _tables(found: _Found, since: Mapping[Failure, Beginning], limit: int) -> None:
     """Prints a table for each kind of failure. The first row of the first table is the present
-    state. Beside a number of partitions stands how many of them are harmed now."""
+    state. After each number of harmed partitions comes the number of those that are harmed
+    already."""
     already = {name: count for name, count in found.now.harm._asdict().items() if count}
     now = _text_row(found.now, since) | {"gone": ["none"]}
     for kind, title in _TITLES.items():

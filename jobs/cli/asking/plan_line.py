@@ -9,7 +9,7 @@ from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason
 from replica.doctor.preflight.stopping import PARTITIONS
 from replica.words import counted, sentence
 
-_VERBS = ("is", "has", "would", "can't", "refuses", "supports", "lacks")
+_VERBS = ("is", "has", "had", "would", "can't", "refuses", "supports", "lacks")
 """A reason's detail that begins with one of these words follows its subject without a colon,
 because both form one sentence."""
 
@@ -56,7 +56,9 @@ def _and_more(texts: Sequence[str], noun: str) -> str:
 
 
 def _first(steps: Sequence[str]) -> Iterator[str]:
-    """The first of the steps before the change."""
+    """The first of the steps before the change, and the number of the others; no text without
+    steps."""
     if steps:
         begins = "" if steps[0].startswith("first ") else "first "
+        begins = "first, " if steps[0].startswith("if ") else begins
         yield f"{begins}{_and_more(steps, 'step')}"

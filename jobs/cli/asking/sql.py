@@ -156,7 +156,8 @@ def _end_offset(history: ClusterHistory, options: SqlOptions, is_only_one: bool)
 
 
 def _list(options: SqlOptions, form: str) -> int:
-    """Lists the lake's tables, or the ready-made questions."""
+    """Prints the list of the lake's tables, or of the ready-made questions. Returns 0. Raises
+    UsageError where other options are given, too."""
     asked = (options.query, options.file, options.question, options.tables and options.questions)
     if any(one not in (None, False) for one in asked):
         raise UsageError("--tables and --questions list what can be asked, alone: drop the rest")

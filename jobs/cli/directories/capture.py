@@ -68,9 +68,10 @@ def run_redact(options: RedactOptions) -> int:
 def _found(
     paths: Sequence[str], stack: ExitStack
 ) -> tuple[tuple[DirectoryPath, ...], Sequence[Damage]]:
-    """(the directories below the paths, the damages of bundles). Prints the damages. Bundles stay
-    unpacked until `stack` closes. Raises the errors of `directories`. But a folder without anything
-    to copy is only a damage where another path has something to copy."""
+    """(the directories below the paths, the damages of bundles and of paths without anything to
+    copy). Prints the damages. Bundles stay unpacked until `stack` closes. Raises the errors of
+    `directories`. But a folder without anything to copy is only a damage where another path has
+    something to copy."""
     found: list[DiscoveredPath] = []
     damages: list[Damage] = []
     empty: list[NothingToReadError] = []
@@ -102,7 +103,8 @@ def _redactor(options: CaptureOptions | RedactOptions) -> RecordRedactor:
 
 
 def _show(taken: Sequence[CapturedDirectory], options: CaptureOptions | RedactOptions) -> int:
-    """Prints the captured directories. Returns the exit code."""
+    """Prints the captured directories. Returns 1 where one of them is damaged or kept changing,
+    else 0."""
     for one in taken:
         if options.json_output:
             write_json(_fields(one))

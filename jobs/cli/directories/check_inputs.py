@@ -154,9 +154,9 @@ def read_earlier(inputs: CheckInputs, show: Callable[[str], None]) -> EarlierRou
 def examine_all(
     found: Iterable[DiscoveredPath], show: Callable[[str], None], passed_over: PassedOver = NOTHING
 ) -> tuple[list[Examined], list[Damage]]:
-    """Reads each directory or file once. A directory or file that can't be read becomes a damage
-    with the name that the user gave. show: is called with the line that says what is being read.
-    passed_over: the types of records that a replay passes over."""
+    """Reads each directory or file once. Gives those that could be read, and a damage, with the
+    name that the user gave, for each of the others. show: is called with the line that says what is
+    being read. passed_over: the types of records that a replay passes over."""
     room = FileRoom.of_environment()
     examined: list[Examined] = []
     damages: list[Damage] = []

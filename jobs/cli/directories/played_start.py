@@ -21,9 +21,9 @@ class PlayedStart:
 
     rehearsal: Rehearsal
     answer: ScenarioSafety
-    """The answer of replica.doctor.rehearsal.runs.judge."""
+    """How safe the start is, as far as the runs showed it."""
     reasons: tuple[str, ...]
-    """The reasons of replica.doctor.rehearsal.runs.judge."""
+    """A sentence for each reason why the answer isn't SAFE."""
     refusal: str = ""
     """The reason to start no node, whatever the runs showed; "" where there is none."""
     rests_on_copies: bool = True

@@ -44,9 +44,9 @@ class RehearsedPlan:
     rehearsal: Rehearsal | None
     """The rehearsal; None where nothing could be simulated."""
     answer: ScenarioSafety
-    """The answer of replica.doctor.rehearsal.runs.judge."""
+    """How safe the plan is, as far as the runs showed it."""
     reasons: tuple[str, ...]
-    """The reasons of replica.doctor.rehearsal.runs.judge, or the reason why nothing was
+    """A sentence for each reason why the answer isn't SAFE, or the reason why nothing was
     simulated."""
 
     @property
@@ -159,7 +159,9 @@ def _fate_differences(standing: RankedReplica, fate: Fate) -> Iterator[str]:
 
 
 def _log_text(truncates_to: int | None, end: int, snapshot: OffsetAndEpoch | None) -> str:
-    """The rest of a log that ended at `end` (exclusive)."""
+    """What is left of a log that ended at `end` (exclusive). truncates_to: the offset to which it
+    is truncated; None where it isn't. snapshot: the snapshot that replaces it; None where none
+    does."""
     if snapshot is not None:
         return f"snapshot {snapshot_text(snapshot)} in the place of its log"
     return f"its log {up_to(end if truncates_to is None else truncates_to)}"

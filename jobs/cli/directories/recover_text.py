@@ -164,7 +164,8 @@ def _condition(plan: RecoveryPlan) -> Iterator[str]:
 
 
 def _under_condition(plan: RecoveryPlan) -> str:
-    """The addition to a sentence that is true only on the condition of the answer."""
+    """The addition to a sentence that is true only on the condition of the answer; "" where the
+    answer has no condition."""
     return ", if the condition above holds" if any(_condition(plan)) else ""
 
 
@@ -274,7 +275,7 @@ def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:
 
 def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
     """How the quorum continues with the winner's log. stand_ins: the number of the step that copies
-    the log."""
+    the log; None where no step does."""
     if plan.leader is not None and plan.answer is RecoveryDecision.REFUSED:
         yield "would be among the leaders that an election may give, if the nodes were started"
         return

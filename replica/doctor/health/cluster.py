@@ -278,13 +278,14 @@ class Cluster:
         leader. While there is no leader, no partition gets another leader, and no change is
         accepted."""
         if self.quorum is not None and self.quorum.is_leaderless:
-            return NoLeader("had no leader when the directories were copied", is_sure=True)
+            found = NoLeader("had no leader when the directories were copied", is_sure=True)
+            return found._replace(first=(self.by_verdict or found).first)
         unreliable, count = self.voters & self.unreliable_voters, len(self.voters)
         if self.by_verdict is not None or not (unreliable and is_blocking(len(unreliable), count)):
             return self.by_verdict
         why = uncounted_text(unreliable) + ", and it is the only voter" * (count == 1)
         which = named("voter", [str(one) for one in sorted(unreliable)])
-        first = f"do what `kraftlake check` says about {which}, and ask again"
+        first = f"do what `kraftlake check` says about {which}"
         return NoLeader(f"has perhaps no leader ({why})", is_sure=False, first=first)
 
     @property

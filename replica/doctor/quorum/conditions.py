@@ -28,10 +28,9 @@ class NoLeader(NamedTuple):
     """A clause about the quorum, such as `has perhaps no leader, by the verdict`."""
     is_sure: bool
     first: str = (
-        "make sure that the quorum has a leader (kafka-metadata-quorum.sh describe --status), and "
-        "ask again"
+        "make sure that the quorum has a leader (kafka-metadata-quorum.sh describe --status)"
     )
-    """What to do before a change."""
+    """What to do before a change, as a clause."""
     down: frozenset[int] = frozenset()
     """The nodes that are down by the verdict, or reach no voter that runs. No record fences their
     brokers, because only a leader writes one."""

@@ -151,8 +151,9 @@ class RecoveryPlan:
 
     @property
     def _stood_still(self) -> bool:
-        """Whether the logs show it: they were copied one after the other, and end alike. A voter
-        that may be cut off since long has its own condition (late_voters)."""
+        """Whether the logs show that none of them grew while the directories were copied: they were
+        copied one after another, and end alike. A voter that may have been cut off for a long time
+        has a condition of its own (late_voters)."""
         late = {voter.key for voter in late_voters(self.quorum)}
         ends = [
             one.log.position()

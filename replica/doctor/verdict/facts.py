@@ -151,7 +151,7 @@ class VerdictDraft:
 
 
 def verdict_on(evidence: ClusterEvidence) -> Verdict:
-    """The verdict on one cluster."""
+    """The verdict on one cluster by its evidence."""
     return draft_on(evidence).verdict()
 
 

@@ -16,6 +16,7 @@ from replica.doctor.health.copy_first import (
     start_conditions,
     steps_if_lost,
 )
+from replica.doctor.health.signs_of_life import FENCED_LATER, SESSION_MS
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.lost_directories import (
@@ -70,7 +71,7 @@ _IDLE = (
     "was fenced while it led no partition: it was stopped, crashed or was cut off",
     "were fenced while they led no partition: they were stopped, crashed or were cut off",
 )
-"""What is said of one broker and of several."""
+"""The texts about one broker that was fenced while it led no partition, and about several."""
 _DOWN = {
     Absence.FENCED: ("is down", "are down"),
     Absence.VANISHED: _VANISHED,
@@ -149,8 +150,8 @@ def _causes(found: Mapping[str, Finding], leaderless: Iterable[Finding]) -> Iter
 
 
 def _once_led(step: str) -> str:
-    """A step that starts brokers, for a quorum without a leader: no broker that starts is unfenced
-    before it has one."""
+    """The step as one that waits for a leader of the quorum: no broker that starts is unfenced
+    before the quorum has one."""
     return f"Once the quorum has a leader: {step[0].lower()}{step[1:]}"
 
 
@@ -165,7 +166,8 @@ def no_leader_by(facts: Iterable[Fact]) -> NoLeader | None:
         if not set(NO_CHANGE).isdisjoint(fact.rules):
             is_sure = fact.level is Level.OUTAGE
             why = f"has {'' if is_sure else 'perhaps '}no leader, by the verdict"
-            return NoLeader(why, is_sure, down=fact.down)
+            found = NoLeader(why, is_sure, down=fact.down)
+            return found._replace(first=fact.first or found.first)
     return None
 
 
@@ -217,17 +219,18 @@ def _may_be_older(since: Since, *, is_of_one: bool) -> str:
     """A sentence that the outage may have begun before the brokers were fenced: they had stopped
     before, at an unknown time. Empty if no broker had stopped before, or only in the same second.
     is_of_one: whether one partition is without leader."""
-    unknown = [str(one.broker) for one in since.stopped if one.at_ms is None]
-    if unknown:
-        brokers = named("broker", unknown, limit=_SHOWN)
-        return (
-            f" The log has no earlier sign of life of {brokers}: the outage may have begun before."
-        )
+    if not since.stopped:
+        return ""
     times = [one.at_ms for one in since.stopped if one.at_ms is not None]
     created = since.created_ms
-    bounds = [min(times), *([] if created is None else [created])] if times else []
-    if not bounds or ms_text(max(bounds)) == ms_text(since.first_ms):
+    is_known = len(times) == len(since.stopped)
+    newest = max(created or 0, min(times) if is_known else 0)
+    if ms_text(newest) == ms_text(since.first_ms):
         return ""
+    # a log has no heartbeats: a sign from long before the timeout says less than the timeout does
+    is_own = all(one.is_own_end for one in since.stopped)
+    if not is_known or not (is_own or since.first_ms - newest <= SESSION_MS):
+        return f" The outage may have begun earlier: {FENCED_LATER}."
     brokers = named("broker", [str(one.broker) for one in since.stopped], limit=_SHOWN)
     is_one, first = len(times) == 1, ms_text(min(times))
     later = "" if ms_text(max(times)) == first else " and later"
@@ -265,7 +268,7 @@ def _refuses(refused: Finding, since: Since | None) -> str:
 
 def _had_none(has: str, since: Since) -> str:
     """A clause such as `have had no leader since 2026-11-21 05:56:22 UTC`; if partitions lost their
-    leaders in several seconds, it says how many did so first."""
+    leaders in several seconds, the clause says how many did so first."""
     return _for(f"{has} had no leader", f"{has} no leader: ", since)
 
 

@@ -71,8 +71,8 @@ def handle_propose(core: Core, propose: Propose) -> None:
 
 def handle_append(core: Core, request: Append) -> None:
     """Put records into the accumulator. The records are appended when the linger is over, just
-    before the next batch that is appended at once, or when all earlier records are committed (see
-    Config.append_when_idle). Raises NotLeaderError if this replica doesn't lead the epoch,
+    before the next batch that is appended at once, or when all earlier records are committed
+    (Config.append_when_idle). Raises NotLeaderError if this replica doesn't lead the epoch,
     RecordBatchTooLargeError if the records don't fit into one batch, BufferAllocationError if the
     accumulator is full, and UsageError for a future epoch."""
     _check_leads(core, request.epoch)
@@ -134,7 +134,7 @@ def _check_size(core: Core, size: int) -> None:
 
 
 def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
-    """The control records of the epoch's first batch. The first is always LeaderChange. At
+    """The control records of the epoch's first batch. The first record is always LeaderChange. At
     kraft.version 1, KRaftVersion and KRaftVoters follow if only the bootstrap snapshot 0-0 names
     the voters, or if the leader's own entry in the voter set is out of date."""
     voters = core.log.voters

@@ -38,7 +38,7 @@ from replica.raft.request_checks import leader_only_error
 from replica.raft.roles import ReplicaProgress
 
 CHECK_QUORUM_FACTOR = 1.5
-"""A leader resigns if no majority has fetched from it for this many fetch timeouts."""
+"""A leader resigns if no majority has fetched from the leader for this many fetch timeouts."""
 
 
 def append_control(core: Core, *records: ControlRecord) -> int:
@@ -106,8 +106,8 @@ def _drained(core: Core) -> Iterator[Batch]:
 
 
 def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest) -> None:
-    """Answer a fetch now, or park it until there are records or a newer high watermark for its
-    sender."""
+    """Answer a fetch now, or park the fetch until there are records or a newer high watermark for
+    its sender."""
     if (
         min(request.fetch_offset, request.last_fetched_epoch, request.max_wait_ms) < 0
         or request.last_fetched_epoch > request.epoch
@@ -212,7 +212,8 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
 
 
 def progress_of(core: Core, replica: ReplicaKey) -> ReplicaProgress | None:
-    """The progress of a voter's or observer's log; None if this leader doesn't know it."""
+    """The progress of a voter's or observer's log; None if this leader doesn't know that
+    replica."""
     voter = core.log.voters.voter_of(replica)
     if voter is None:
         return core.work.observers.get(replica)

@@ -65,7 +65,7 @@ class ObserverProgress:
 
 
 class LeaderWork:
-    """What a leader keeps outside of its role. It is empty while the replica doesn't lead.
+    """What a leader keeps outside of its role. This value is empty while the replica doesn't lead.
 
     parked: the fetches that wait for records or a newer high watermark.
     observers: how far the logs of the observers are.

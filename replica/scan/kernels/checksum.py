@@ -45,7 +45,7 @@ operand."""
 
 
 def instructions(target: CpuTarget) -> tuple[Instruction, Instruction] | None:
-    """The instructions that the CPU has; None if it has none, so that tables are used."""
+    """The instructions that the CPU has; None if the CPU has none, so that tables are used."""
     architecture = target.triple.split("-")[0]
     if architecture == "x86_64" and target.has("crc32"):
         return SSE42
@@ -55,8 +55,8 @@ def instructions(target: CpuTarget) -> tuple[Instruction, Instruction] | None:
 
 
 def call_instruction(builder: Any, instruction: Instruction, checksum: Any, operand: Any) -> Any:
-    """LLVM code that computes the next checksum from a checksum and an operand. All three have 64
-    bits in this code, whatever widths the instruction takes."""
+    """LLVM code that computes the next checksum from a checksum and an operand. All three numbers
+    have 64 bits in this code, whatever widths the instruction takes."""
     wide = ir.IntType(64)
     shape = [ir.IntType(instruction.checksum_bits), ir.IntType(instruction.operand_bits)]
     function = builder.module.globals.get(instruction.name)

@@ -1,6 +1,6 @@
 """How numba compiles kernels and the functions that they call.
 
-`inner` marks the functions that kernels call; they are compiled into each kernel.
+`inner` marks the functions that kernels call; these functions are compiled into each kernel.
 
 numba compiles an inner function for each set of argument types, and a constant has its own type. A
 variable that is passed on therefore starts as `long(0)` instead of 0. Otherwise the called

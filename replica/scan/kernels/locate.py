@@ -2,9 +2,9 @@
 calls `locate` first.
 
 The functions here interpret the programs of replica.scan.tables. A value that they refuse is read
-by replica.metadata.codec, so they may refuse rare values that are sound. They must refuse every
-value that the codec refuses, so they accept a value only if each of its bytes belongs to a known
-field.
+by replica.metadata.codec, so they may refuse rare values that are sound. But the functions must
+refuse every value that the codec refuses, so they accept a value only if each of its bytes belongs
+to a known field.
 """
 
 from __future__ import annotations
@@ -262,8 +262,8 @@ assert [
 def is_telling_config(source: Bytes, position: int, end: int) -> bool:
     """Whether the CONFIG_RECORD whose fields start at `position` may hold a secret.
 
-    The result is also True for some configs without a secret: those of listeners, and those that
-    the user has named as no secrets.
+    The result is also True for some configs without a secret: configs of listeners, and configs
+    that the user has named as no secrets.
     """
     name = pass_text(source, position + 1, end, True, False)
     value = pass_text(source, name, end, True, False)

@@ -36,8 +36,8 @@ def find_run(
 
     expected: the base offset of the first batch, 0 or more. limit: the first batch that begins
         behind this byte gets an entry. due: an array with DUE_COLUMNS numbers for each of DUES
-        batches. state: an array that gets the RUN_ITEMS numbers of replica.scan.frames. The other
-        parameters are those of plain_run.
+        batches. state: an array that gets the RUN_ITEMS numbers of replica.scan.frames. plain_run
+        has the other parameters too.
     """
     end = source.size
     dues = long(0)

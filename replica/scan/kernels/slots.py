@@ -20,8 +20,8 @@ _SECOND_FACTOR = 0x369DEA0F31A53F85
 
 
 class Table(NamedTuple):
-    """The arrays of the hash table. Other modules call the array `lookup` index. Here it has
-    another name, because every tuple has a method `index`."""
+    """The arrays of the hash table. Other modules call the array `lookup` index. Here this array
+    has another name, because every tuple has a method `index`."""
 
     slots: Longs
     lookup: Longs
@@ -149,7 +149,7 @@ def _new_slot(table: Table, kind: int, hashed: int, a: int, b: int) -> int:
 
 @inner
 def enter(index: Longs, slot: int, hashed: int) -> None:
-    """Put a slot that isn't in the index into it."""
+    """Put a slot into the index, which doesn't have it yet."""
     mask = index.size - 1
     place = hashed & mask
     while item(index, place) != 0:

@@ -2,10 +2,10 @@
 all other versions.
 
 A straight-line function has the same result as the interpreter for one program, without reading a
-table: the places of fields are local variables, and labels are numbers in the code. It is about
-three times as fast. Like the interpreter (`locate`), it refuses values that aren't valid to their
-last byte. Its text is made only of the content of replica.message.program; `straight_source`
-returns it.
+table: the places of fields are local variables, and labels are numbers in the code. Such a function
+    is about three times as fast as the interpreter. Like the interpreter (`locate`), it refuses
+    values that aren't valid to their last byte. Its text is made only of the content of
+    replica.message.program; `straight_source` returns it.
 """
 
 from __future__ import annotations

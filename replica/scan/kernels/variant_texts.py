@@ -22,7 +22,8 @@ _IS_OBJECT, _NEXT, _COUNT, _IDS, _ID_WIDTH, _OFFSETS, _OFFSET_WIDTH, _VALUES = r
 _PER_BYTE = 6
 """The most bytes of JSON for one byte of a text, which is the length of \\u0000."""
 _LEAST_ROOM = 32 + tables.VARIANT_DEPTH + tables.SLACK
-"""The most bytes that a number or a word needs, with the marks before and behind it."""
+"""The most bytes that a number or a word needs, with the marks before and behind the number or
+word."""
 _NULL_WORD = int.from_bytes(b"null", "little")
 _TRUE_WORD = int.from_bytes(b"true", "little")
 _FALSE_WORD = int.from_bytes(b"false\0\0\0", "little")
@@ -176,7 +177,8 @@ def _put_ends(output: Bytes, to: int, stack: Longs, depth: int) -> int:
 def _put_begin(
     source: Bytes, at: int, end: int, output: Bytes, to: int, stack: Longs, depth: int
 ) -> int:
-    """Write the opening mark of a container, and fill frame number `depth` of the stack for it."""
+    """Write the opening mark of a container, and fill frame number `depth` of the stack for the
+    container."""
     if depth == tables.VARIANT_DEPTH:
         return REFUSED
     frame = _enter(source, at, end, stack, depth * tables.VARIANT_COLUMNS)

@@ -44,7 +44,8 @@ def _list_of(table: Table, kind: int, source: Bytes, start: int, size: int) -> i
 
 @inner
 def list_at(table: Table, kind: int, source: Bytes, place: int) -> int:
-    """The slot of the list in a compact array, which was checked. kind: INTS or UUIDS."""
+    """The slot of the list in a compact array, which the caller has checked. kind: INTS or
+    UUIDS."""
     size, start = unsigned_varint(source, place, source.size)
     return _list_of(table, kind, source, start, (size - 1) * _element_bytes(kind))
 

@@ -32,7 +32,7 @@ _ENDS = np.cumsum([len(word) for word in _WORDS], dtype=np.int64)
 _STARTS = np.array([end - len(word) for end, word in zip(_ENDS, _WORDS, strict=True)], np.int64)
 _DASH, _COLON = 0x2D, 0x3A
 _DIGITS = 12
-"""The most characters of an int32 with its sign and the character before it."""
+"""The most characters of an int32, with its sign and the character before the number."""
 
 
 class ReportBuffers(NamedTuple):

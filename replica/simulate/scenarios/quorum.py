@@ -1,5 +1,5 @@
-"""A quorum whose faults a script chooses, on the simulator's nodes, disks and network. Its log
-holds metadata records. There are no random events, and only the replicas act by themselves."""
+"""A quorum whose faults a script chooses, on the simulator's nodes, disks and network. The quorum's
+log holds metadata records. There are no random events, and only the replicas act by themselves."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ class ScriptedQuorum:
         return base
 
     def commit(self, node_id: int, *batches: Records) -> int:
-        """Have a leader append batches, and wait until they are committed. Returns the log end
-        (exclusive)."""
+        """Have a leader append batches, and wait until the batches are committed. Returns the log
+        end (exclusive)."""
         for batch in batches:
             self.append(node_id, batch)
             self.run_ms(7)
@@ -226,7 +226,7 @@ class ScriptedQuorum:
             self.simulation.kill(self.nodes[node_id])
 
     def restart(self, node_id: int, **changes: object) -> None:
-        """Cut a node's power, set fields of its raft.Config, and start it."""
+        """Cut a node's power, set fields of its raft.Config, and start the node."""
         self.crash(node_id)
         self.configure(node_id, **changes)
         self.start(node_id)

@@ -14,8 +14,9 @@ from replica.wire.sasl import scram
 
 Exchange: TypeAlias = Generator[bytes, bytes, None]
 """The client's side of one authentication. The generator yields each token of the client, gets the
-server's answer to that token by `send`, and ends after the last answer. It raises DataError if an
-answer is malformed, or if the server doesn't prove that the server knows the password too."""
+server's answer to that token by `send`, and ends after the last answer. The generator raises
+DataError if an answer is malformed, or if the server doesn't prove that the server knows the
+password too."""
 
 
 @dataclass(frozen=True, slots=True)

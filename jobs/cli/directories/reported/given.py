@@ -52,7 +52,8 @@ class Round:
 
     group: str
     name: str | None
-    """The round's name in --order."""
+    """The round's name in --order. Without --order: None where the time of the round is known, else
+    GIVEN."""
     captures: tuple[Capture, ...]
     has_own_time: bool
     compared: ComparedLogs
