@@ -18,8 +18,8 @@ from replica.metadata.records import RECORDS_BY_NAME
 
 
 def json_text(record: MetadataRecord | UnknownRecord) -> str:
-    """The object of to_plain as JSON text in one line. For a known record it is the line that
-    kafka-dump-log prints."""
+    """The object of to_plain as JSON text in one line. For a known record this text is the line
+    that kafka-dump-log prints."""
     return text_of(to_plain(record))
 
 

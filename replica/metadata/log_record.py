@@ -1,7 +1,7 @@
 """A record of a log or snapshot, redacted, as the tables and dump show it.
 
-It is a control record of the Raft layer (replica.format.control) or a metadata record of the
-controller (replica.metadata.codec).
+Such a record is a control record of the Raft layer (replica.format.control) or a metadata record of
+the controller (replica.metadata.codec).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class ElectionState:
     """The leader of the epoch; NO_NODE while the leader is unknown."""
     voted: ReplicaKey | None = None
     """The candidate that has the replica's vote in this epoch; None if the replica has not voted.
-    Its directory is ZERO_UUID if the file or the candidate named none."""
+    The candidate's directory is ZERO_UUID if the file or the candidate named no directory."""
     kraft_version: int = 1
     """The version of the file quorum-state. At 0 the file has `voter_ids` and no directory of the
     vote; at 1 it has the directory and no `voter_ids`."""

@@ -132,7 +132,8 @@ class Driver:
         return self.host.config
 
     async def run(self) -> Stopped:
-        """Run the replica until it has shut down, or an error stops it."""
+        """Run the replica until it has shut down, or an error stops it. Returns how the shutdown
+        ended."""
         self._do(self.host.tick)
         cleaning = asyncio.create_task(self._clean())
         self.watch(cleaning)
@@ -149,8 +150,8 @@ class Driver:
         self.take(inputs.Shutdown(timeout_ms))
 
     async def ask(self, message: PeerRequest) -> PeerResponse:
-        """Give the core the request of a peer or of an administrator, and return its answer. The
-        wait may last as long as the request's own timeout. Raises StoppedError if an error has
+        """Give the core the request of a peer or of an administrator, and return the core's answer.
+        The wait may last as long as the request's own timeout. Raises StoppedError if an error has
         stopped the replica."""
         self.check()
         name = next(self._ids)

@@ -58,7 +58,7 @@ class HttpServer:
         return await self._acceptor.start(host, port)
 
     async def close(self) -> None:
-        """Stop listening. Clients that wait for an answer get none."""
+        """Stop listening. Clients that wait for an answer get no answer."""
         self._acceptor.close()
         for task in self._tasks:
             task.cancel()

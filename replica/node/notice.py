@@ -15,7 +15,8 @@ class Notice:
     """One message to the operator."""
 
     event: str
-    """The kind of notice, in lower case with hyphens; it stays the same between releases."""
+    """The kind of notice, in lower case with hyphens; the name of a kind stays the same between
+    releases."""
     text: str
     """The notice in one line for people."""
     fields: Fields = field(default_factory=dict)

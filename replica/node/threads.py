@@ -147,7 +147,8 @@ class Threads:
         `policy.max_new_bytes`.
 
         Computing the share compares whole images. So the share is computed when the new bytes reach
-        `max_new_bytes`, and again each time they have grown by an eighth of that number.
+        `max_new_bytes`, and again each time the new bytes have grown by an eighth of
+        `max_new_bytes`.
         """
         if policy.min_changed_ratio is None:
             return 1.0

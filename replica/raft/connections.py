@@ -121,8 +121,8 @@ class PeerConnections:
 
     def next_bootstrap_at(self, bootstrap_ids: Sequence[int], now_ms: int) -> int:
         """The time (ms) from which a request may be sent to a bootstrap server: the end of the wait
-        for the request in flight, if there is one, else the end of the shortest pause; FOREVER if
-        there is no bootstrap server."""
+        if a request is in flight, else the end of the shortest pause; FOREVER without bootstrap
+        servers."""
         ends = self._ends_of_waits(now_ms) or [self.ready_at(node) for node in bootstrap_ids]
         return min(ends, default=FOREVER)
 

@@ -1,7 +1,7 @@
 """Hands each message to its handler.
 
-For every response the core first checks two things: whether it waits for this response, and which
-epoch and leader the response names (KafkaRaftClient.maybeHandleCommonResponse).
+For every response the core first checks two things: whether this replica waits for this response,
+and which epoch and leader the response names (KafkaRaftClient.maybeHandleCommonResponse).
 """
 
 from __future__ import annotations

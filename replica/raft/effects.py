@@ -6,7 +6,7 @@ so that several appends share one sync, and then reports Flushed. Meanwhile repl
 out. Until the host reports the flush, the core holds back:
 
 - a fetch, because it tells the leader that everything below its offset is on this disk, and a
-  request for a vote, because voters compare their logs with the log end in it
+  request for a vote, because voters compare their logs with the log end in the request
   (fetch_requests.awaits_flush);
 - the commit of a leader's records, because the leader's own log counts only as far as it is flushed
   (Leader.counted).

@@ -278,7 +278,7 @@ class FetchQuorumRecordsResponse(_Response):
     first_dirty_offset: int = 0
     """The first offset that is in no snapshot: the end offset of the newest snapshot."""
     last_caught_up: int = -1
-    """The time (ms) at which the sender last had all of the log; -1 while unknown."""
+    """The time (ms) at which the sender last had all of the log; -1 while this time is unknown."""
 
 
 PeerRequest: TypeAlias = (

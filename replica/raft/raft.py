@@ -144,8 +144,8 @@ class Raft:
 
     @property
     def next_append_offset(self) -> int:
-        """The offset of the first record of the next Append or Propose, while this replica leads
-        the epoch."""
+        """The offset of the first record of the next Append or Propose, while this replica
+        leads."""
         return self._core.next_append_offset
 
     @property

@@ -67,8 +67,8 @@ def _adopt_epoch(core: Core, request: VoteRequest) -> None:
     it was removed. A voter therefore adopts the node's epoch, as Kafka's voters do. The adoption
     costs one election: no voter grants the node a pre-vote, so its epoch rises no more, and the
     node follows the next leader. An observer never adopts the epoch, because it asks for no votes
-    and so couldn't pass the epoch on. The observer's answer names its leader, which the node then asks
-    (roles.OlderLeader).
+    and so couldn't pass the epoch on. The observer's answer names its leader, which the node then
+    asks (roles.OlderLeader).
     """
     if core.log.kraft_version == 0 or not core.is_voter or request.epoch <= core.role.epoch:
         return

@@ -61,9 +61,9 @@ class View:
         until it knows that its removal is committed (unless Config.removed_voter_stands is False).
 
         In Kafka a removed voter doesn't stand. Suppose that one of two voters leads, appends its
-        own removal and restarts. The other voter needs the vote of the first, and doesn't get it,
-        because its log lacks the removal. So in Kafka this quorum never elects a leader again
-        (Ongaro's dissertation, 4.2.2).
+        own removal and restarts. The other voter needs the vote of the first, and doesn't get this
+        vote, because the other voter's log lacks the removal. So in Kafka this quorum never elects
+        a leader again (Ongaro's dissertation, 4.2.2).
         """
         if self.local_key is None:
             return False

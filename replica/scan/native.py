@@ -98,7 +98,7 @@ class Kernel:
         return self.link(image)
 
     def link(self, image: bytes) -> Callable[..., int]:
-        """The function of an object file, which every later call uses.
+        """Link an object file, and return its function, which every later call of the kernel uses.
 
         Raises RuntimeError if the bytes aren't an object file of this kernel.
         """

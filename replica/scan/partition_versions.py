@@ -314,5 +314,5 @@ class PartitionVersions(SlotArrays):
 
 
 def _without(texts: pa.Array, missing: Longs) -> pa.Array:
-    """The texts, with NULL in place of those where `missing` is true."""
+    """The texts, with NULL in place of each text for which `missing` is true."""
     return pa.StringArray.from_buffers(len(texts), *texts.buffers()[1:], bitmap(~missing))

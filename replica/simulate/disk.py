@@ -159,8 +159,9 @@ class SimulatedDisk(FileSystem):
 
     @property
     def is_armed(self) -> bool:
-        """Whether a planned power loss has not happened yet. If a test has planned one for the
-        middle of a script, this property tells whether the script ended before the power loss."""
+        """Whether a planned power loss has not happened yet. If a test has planned a power loss for
+        the middle of a script, this property tells whether the script ended before the power
+        loss."""
         return self._calls_left is not None
 
     def crash(self) -> None:

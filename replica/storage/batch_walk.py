@@ -74,8 +74,8 @@ def walk_runs(
 ) -> Iterator[tuple[Run, Buffer]]:
     """The batches from byte `position` to the end of the file as runs of replica.format.runs, with
     the bytes of each run. Every CRC is checked. Raises DataError, which names file and byte, for
-    damaged bytes, and if the file ends within a batch. room: the argument `room` of
-    replica.format.runs.runs."""
+    damaged bytes, and if the file ends within a batch. room: a function that gives the number of
+    bytes that may follow before a batch gets an index entry."""
     found = partial(runs, room=room, interval=interval)
     return _walk(file, found, expected_offset, position, file.size(), epoch, PIECE_BYTES)
 

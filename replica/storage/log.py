@@ -379,7 +379,7 @@ class FileLog:
 
 
 def _as_written(data: bytes, frame: Frame) -> Batch:
-    """The batch as it would be read again from its bytes."""
+    """The batch that reading its bytes again would give."""
     if frame.is_control:
         return batch_in(data, frame)
     return Batch(frame.base_offset, frame.last_offset, frame.epoch, frame.max_timestamp, (), data)

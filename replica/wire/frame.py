@@ -56,9 +56,9 @@ async def read_rest(reader: asyncio.StreamReader, size: int) -> bytes:
 async def read_charged(
     reader: asyncio.StreamReader, size: int, charge: Callable[[int], Awaitable[None]]
 ) -> bytearray:
-    """The rest of a frame, after its size was read, with limited memory. charge: awaited with the
-    number of bytes that have arrived, before more bytes are read. Raises TruncatedDataError if the
-    stream ends inside the frame."""
+    """The rest of a frame, after its size was read, with limited memory. charge: a function that is
+    awaited with the number of bytes that have arrived, before more bytes are read. Raises
+    TruncatedDataError if the stream ends inside the frame."""
     parts = bytearray()
     while len(parts) < size:
         part = await reader.read(min(_RECEIVED_BYTES, size - len(parts)))
@@ -78,9 +78,9 @@ async def send(
     pieces: Sequence[Buffer],
     moved: Callable[[int], None] = lambda size: None,
 ) -> None:
-    """Send the pieces as one frame. Returns when most of the frame has left memory. moved: called
-    with the number of bytes that were sent. The frame is sent in parts, because asyncio's TLS
-    buffers any amount at once, and delays only later writes."""
+    """Send the pieces as one frame. Returns when most of the frame has left memory. moved: a
+    function that is called with the number of bytes that were sent. The frame is sent in parts,
+    because asyncio's TLS buffers any amount at once, and delays only later writes."""
     for part in _parts([size_of_frame(sum(map(len, pieces))), *pieces]):
         writer.write(part)
         await writer.drain()

@@ -38,8 +38,10 @@ def test_check_says_which_voters_it_was_not_given(
     ended = kraftlake("check", *(f"{STATIC}/{node}" for node in nodes))
     (line,) = voters_line(ended.lines)
     assert line.startswith(f"not judged  {missing} director")
+    disks = "their disks" if others.startswith("directories") else "its disk"
     assert line.endswith(
-        f" not given. Add the {others}: divergence shows only when logs are compared."
+        f" not given. Add the {others}, if {disks} can still be read: divergence shows only when "
+        "logs are compared."
     )
     assert " checked: " in ended.lines[-1]
 

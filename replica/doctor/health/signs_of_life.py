@@ -13,6 +13,8 @@ from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.rewound import VisibleChange
 from replica.metadata.changes.brokers_seen import is_fencing, seen_by
 
+SESSION_MS = 9_000
+"""Kafka's default of broker.session.timeout.ms."""
 FENCED_LATER = "by default a broker is fenced 9 s or more after its last heartbeat"
 """Why the effects of a broker's stop may have begun before the broker was fenced. A log doesn't
 hold broker.session.timeout.ms, and Kafka looks for silent brokers a few times per timeout."""

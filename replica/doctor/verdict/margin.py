@@ -4,7 +4,7 @@ other voters it now needs, and whether the voters that lack records can elect a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,12 +35,15 @@ class QuorumMargin(NamedTuple):
     is_lost: whether disks are unreliable, and the voters with reliable disks are no majority.
     end_ms: the time of the newest record, in ms since 1970 (UTC), if the logs of all voters were
         given; else None.
+    unseen: the ids of the voters for whose nodes no directory was given; empty if some of these
+        nodes have other disks than their voters.
     """
 
     voters: tuple[str, ...]
     countable: tuple[str, ...]
     is_lost: bool = False
     end_ms: int | None = None
+    unseen: tuple[str, ...] = ()
 
     @staticmethod
     def of(evidence: ClusterEvidence) -> QuorumMargin:
@@ -52,10 +55,14 @@ class QuorumMargin(NamedTuple):
         }
         countable = tuple(one for one in evidence.reliable if one not in down)
         is_lost = len(evidence.reliable) < majority(len(evidence.voters))
-        is_whole = evidence.missing is None or not evidence.missing.missing
+        missing = evidence.missing
+        is_whole = missing is None or not missing.missing
         end_ms = evidence.state.at_ms if is_whole and evidence.state is not None else None
+        absent = () if missing is None else sorted(one.node_id for one in missing.missing)
+        others = frozenset() if missing is None else missing.given | missing.without_log
+        unseen = tuple(map(str, absent)) if others.isdisjoint(absent) else ()
         return QuorumMargin(
-            evidence.voters, countable, bool(evidence.unreliable) and is_lost, end_ms
+            evidence.voters, countable, bool(evidence.unreliable) and is_lost, end_ms, unseen
         )
 
     def added_to(self, facts: Iterable[Fact], findings: Iterable[PlacedFinding]) -> Iterator[Fact]:
@@ -68,8 +75,12 @@ class QuorumMargin(NamedTuple):
         left = [one for one in self.countable if f"node {one}" not in behind]
         is_just = len(left) == majority(len(self.voters)) < len(self.voters)
         facts = (*_with_torn(facts, findings),)
-        is_just = is_just and not any(map(is_without_leader, facts))
+        is_led = not any(map(is_without_leader, facts))
+        is_just = is_just and is_led
+        third = self._third_vote(behind) if is_led else ""
         for fact in facts:
+            if third and groups.VOTER_BEHIND.id in fact.rules:
+                fact, third = replace(fact, next_step=f"{third} {fact.next_step}"), ""
             if self.is_lost and not _JOIN_AGAIN.isdisjoint(fact.rules):
                 node = fact.next_step.partition(": ")[0]
                 yield replace(fact, next_step=f"{node}: {_LOOK_FOR}")
@@ -83,6 +94,27 @@ class QuorumMargin(NamedTuple):
                 yield replace(fact, text=text, next_step=self._newest_first(fact, left))
             else:
                 yield fact
+
+    def _third_vote(self, behind: Collection[str]) -> str:
+        """What to do if the voters that nobody has seen don't run: without them there may be no
+        leader, while voters that are behind make a majority with the others. "" where that isn't
+        so. behind: see _behind."""
+        seen = [one for one in self.voters if one not in self.unseen]
+        late = [one for one in seen if f"node {one}" in behind]
+        others = [one for one in seen if one in self.countable and one not in late]
+        needed = majority(len(self.voters)) - len(others)
+        if not (self.unseen and others and 0 < needed <= len(late)) or self.is_lost:
+            return ""
+        run = "doesn't run" if len(self.unseen) == 1 else "don't run"
+        which = named("node", late)
+        if needed < len(late):
+            which = f"{'one' if needed == 1 else needed} of {which}"
+        disks, make = ("its own disk", "makes") if needed == 1 else ("their own disks", "make")
+        return (
+            f"If {named('node', self.unseen)} {run} either, there is no leader now: {which}, "
+            f"started with {disks}, {make} a majority with {named('node', others)}. Do not format "
+            f"or wipe {'its disk' if len(late) == 1 else 'their disks'}."
+        )
 
     def _newest_first(self, fact: Fact, left: Sequence[str]) -> str:
         """The step about a voter that is behind. No log shows that its leader was killed: so the

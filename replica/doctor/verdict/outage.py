@@ -16,6 +16,7 @@ from replica.doctor.health.copy_first import (
     start_conditions,
     steps_if_lost,
 )
+from replica.doctor.health.signs_of_life import FENCED_LATER, SESSION_MS
 from replica.doctor.quorum.conditions import NoLeader
 from replica.doctor.verdict.evidence import ClusterEvidence, Since, StoppedBefore
 from replica.doctor.verdict.lost_directories import (
@@ -218,17 +219,18 @@ def _may_be_older(since: Since, *, is_of_one: bool) -> str:
     """A sentence that the outage may have begun before the brokers were fenced: they had stopped
     before, at an unknown time. Empty if no broker had stopped before, or only in the same second.
     is_of_one: whether one partition is without leader."""
-    unknown = [str(one.broker) for one in since.stopped if one.at_ms is None]
-    if unknown:
-        brokers = named("broker", unknown, limit=_SHOWN)
-        return (
-            f" The log has no earlier sign of life of {brokers}: the outage may have begun before."
-        )
+    if not since.stopped:
+        return ""
     times = [one.at_ms for one in since.stopped if one.at_ms is not None]
     created = since.created_ms
-    bounds = [min(times), *([] if created is None else [created])] if times else []
-    if not bounds or ms_text(max(bounds)) == ms_text(since.first_ms):
+    is_known = len(times) == len(since.stopped)
+    newest = max(created or 0, min(times) if is_known else 0)
+    if ms_text(newest) == ms_text(since.first_ms):
         return ""
+    # a log has no heartbeats: a sign from long before the timeout says less than the timeout does
+    is_own = all(one.is_own_end for one in since.stopped)
+    if not is_known or not (is_own or since.first_ms - newest <= SESSION_MS):
+        return f" The outage may have begun earlier: {FENCED_LATER}."
     brokers = named("broker", [str(one.broker) for one in since.stopped], limit=_SHOWN)
     is_one, first = len(times) == 1, ms_text(min(times))
     later = "" if ms_text(max(times)) == first else " and later"

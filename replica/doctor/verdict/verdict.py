@@ -156,15 +156,14 @@ class MissingVoters:
         why = f"{'its directory was' if one else 'their directories were'} not given"
         if is_mixed:
             why = f"no directory of this cluster was given for {'it' if one else 'them'}"
-        is_replaced = any(voter.node_id in self.given for voter in self.absent)
-        unless = ", unless that disk is gone" if is_replaced else ""
+        readable = f", if {'its disk' if one else 'their disks'} can still be read"
         which = f"{'directory' if one else 'directories'} of {named('node', names)}"
         if is_mixed:
             which += " in this cluster"
         return Gap(
             f"{len(names)} of {self.voters} voters ({named('node', names)})",
             why,
-            f"Add the {which}{unless}: divergence shows only when logs are compared.",
+            f"Add the {which}{readable}: divergence shows only when logs are compared.",
         )
 
 

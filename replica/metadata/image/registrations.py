@@ -56,8 +56,8 @@ def by_name(structures: tuple[Fields, ...]) -> tuple[Fields, ...]:
 
 
 def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The cordoned log directories (KIP-1066), sorted; None if the broker has never sent them. As
-    in Kafka, None doesn't mean an empty tuple."""
+    """The cordoned log directories (KIP-1066), sorted; None if the broker has never sent its
+    cordoned directories. As in Kafka, None doesn't mean an empty tuple."""
     return None if directories is None else tuple(sorted(directories))
 
 
@@ -113,7 +113,7 @@ def _update(
 
 def _register_controller(state: State, offset: int, fields: Fields) -> Refused | None:
     """Registers a controller. Returns a refusal if a listener of the controller has no known
-    security protocol, else None. The listeners of brokers may have any."""
+    security protocol, else None. The listeners of brokers may have any number as their protocol."""
     for listener in fields["endPoints"]:
         if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
             return f"there is no security protocol {listener['securityProtocol']}", ()

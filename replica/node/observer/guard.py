@@ -2,8 +2,8 @@
 node id.
 
 A leader counts a fetch for the node whose id the fetch names. If an observer used a voter's id, the
-leader would count it as that voter, and the high watermark would rise over records that no majority
-holds (KIP-595).
+leader would count the observer as that voter, and the high watermark would rise over records that
+no majority holds (KIP-595).
 """
 
 from __future__ import annotations

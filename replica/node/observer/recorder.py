@@ -1,5 +1,5 @@
-"""Records another quorum's log: finds the quorum, checks that fetching from it does no harm, and
-runs a node that only fetches."""
+"""Records another quorum's log: finds the quorum, checks that fetching from that quorum does no
+harm, and runs a node that only fetches."""
 
 from __future__ import annotations
 

@@ -93,7 +93,8 @@ def client_config_in(
     security, client.id, request.timeout.ms and socket.connection.setup.timeout.ms. The warnings
     have a line for each file with secrets that other users may read.
 
-    Raises UsageError, which names file and key, and UnreadableFileError for a PEM file.
+    Raises UsageError, which names file and key, and UnreadableFileError for a PEM file that can't
+    be read.
     """
     timeout_ms = properties.number("request.timeout.ms", int(default.timeout_s * 1000), 1)
     config = replace(

@@ -86,8 +86,8 @@ class ServedPartition:
 
     @property
     def committed(self) -> int | None:
-        """The high watermark (exclusive), but at least the start of this log, and at most its end.
-        None while the high watermark is unknown."""
+        """The high watermark (exclusive), but at least the start of this log, and at most the end
+        of this log. None while the high watermark is unknown."""
         known = self.raft.high_watermark
         log = self.raft.log
         return None if known is None else max(min(known, log.log_end), log.log_start)

@@ -81,8 +81,8 @@ async def offset_for_leader_epoch(
     this offset is at most the high watermark (KIP-392).
 
     Epoch and offset are (-1, -1) if the log has no such epoch. While the high watermark is unknown,
-    a consumer gets OFFSET_NOT_AVAILABLE and asks again: from (-1, -1) it would conclude that its
-    position was truncated.
+    a consumer gets OFFSET_NOT_AVAILABLE and asks again: from (-1, -1) the consumer would conclude
+    that its position was truncated.
     """
     is_replica = request.message.get("replicaId", CONSUMER) >= 0
 

@@ -4,8 +4,8 @@ If kraftlake.principals.voter names principals, the client's principal shows whe
 the voter. Otherwise voters are processes of this replica's own user on this machine: the process
 that listens at the voter's address must also hold the client's connection. A process of another
 user can't do both. While a voter isn't running, any process of the same user could take its
-address, so every process of the user is admitted in this voter's name. This also admits Kafka's
-controllers, which send requests before they listen.
+address, so every process of the user is admitted in this voter's name. This rule also admits
+Kafka's controllers, which send requests before they listen.
 
 Reading all processes takes tens of milliseconds. The next reading answers all questions that came
 during the current one. So a voter waits for at most two readings, even if many strangers send

@@ -183,8 +183,8 @@ def _fetch_as_observer(core: Core, role: Follower) -> int:
 
 def _truncate(core: Core, diverging: OffsetAndEpoch) -> Mistake | None:
     """Cut the log where it differs from the leader's. Returns the leader's mistake if nothing is
-    left to cut: no correct leader names a difference then (see replica.history.truncation). Else
-    returns None."""
+    left to cut: no correct leader names a difference then, as replica.history.truncation explains.
+    Else returns None."""
     decision = Diverging(diverging.epoch, diverging.offset)
     end = checked_truncation_offset(core.log.view, decision, core.committed)
     if end >= core.log.log_end:

@@ -134,7 +134,7 @@ def _check_size(core: Core, size: int) -> None:
 
 
 def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
-    """The control records of the epoch's first batch. The first is always LeaderChange. At
+    """The control records of the epoch's first batch. The first record is always LeaderChange. At
     kraft.version 1, KRaftVersion and KRaftVoters follow if only the bootstrap snapshot 0-0 names
     the voters, or if the leader's own entry in the voter set is out of date."""
     voters = core.log.voters

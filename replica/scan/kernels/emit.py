@@ -4,9 +4,9 @@ CPU.
     python -m replica.scan.kernels.emit NAME      writes the object file to stdout
 
 By default numba optimizes each function that a kernel calls, with everything that this function
-calls, and makes machine code of it. This takes most of numba's time, and the result is not used. So
-NUMBA_OPT=0 turns numba's optimization off (see replica.scan.compiler), and this module optimizes
-the whole kernel once.
+calls, and makes machine code of it. That takes most of numba's time, and the result is not used. So
+replica.scan.compiler turns numba's optimization off by NUMBA_OPT=0, and this module optimizes the
+whole kernel once.
 """
 
 from __future__ import annotations

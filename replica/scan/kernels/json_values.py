@@ -47,8 +47,8 @@ _LARGEST_PLAIN_DOUBLE = 1e7
 
 @inner
 def put_double(source: Bytes, position: int, output: Bytes, to: int) -> int:
-    """Write a double that is a whole number below 10 million. REFUSED for any other double, which
-    the scalar reader writes."""
+    """Write a double that is a whole number below 10 million. Returns the position behind the
+    number; REFUSED for any other double, which the scalar reader writes."""
     number = load_double(source, position)
     if not abs(number) < _LARGEST_PLAIN_DOUBLE or number != np.floor(number):
         return REFUSED
@@ -79,7 +79,8 @@ def put_uuid_text(source: Bytes, position: int, output: Bytes, to: int) -> int:
 
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
-    """Write a value of fixed size. REFUSED for a double that put_double refuses."""
+    """Write a value of fixed size. Returns the position behind the text; REFUSED for a double that
+    put_double refuses."""
     if kind == tables.UUID:
         return put_uuid_text(source, position, output, to)
     if kind == tables.BOOL:
@@ -91,7 +92,8 @@ def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -
 
 @inner
 def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: int) -> int:
-    """Write a string with escapes, or bytes as base64. The length was checked."""
+    """Write a string with escapes, or bytes as base64. The caller has checked the length. Returns
+    the position behind the JSON."""
     size, start = unsigned_varint(source, position, source.size)
     if size == 0:
         store_32(output, to, _NULL)
@@ -107,7 +109,8 @@ def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: i
 
 @inner
 def put_list(source: Bytes, start: int, count: int, is_uuid: bool, output: Bytes, to: int) -> int:
-    """Write `count` elements that stand one behind another: uuids, or else int32."""
+    """Write `count` elements that stand one behind another: uuids, or else int32. Returns the
+    position behind the JSON."""
     store_8(output, to, _OPEN)
     to += 1
     for index in range(count):

@@ -78,7 +78,7 @@ load_u8 = _loader(8, types.uint64, swap=False)
 load_u64 = _loader(64, types.uint64, swap=True)
 load_double = _loader(64, types.float64, swap=True)
 load_raw64 = _loader(64, types.uint64, swap=False)
-"""Reads eight bytes in their order in memory. The first byte becomes the lowest one of the number,
+"""Reads eight bytes in their order in memory. The first byte becomes the lowest byte of the number,
 because all machines on which numba runs are little-endian."""
 
 store_8 = _storer(8)

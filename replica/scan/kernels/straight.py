@@ -2,10 +2,10 @@
 all other versions.
 
 A straight-line function has the same result as the interpreter for one program, without reading a
-table: the places of fields are local variables, and labels are numbers in the code. It is about
-three times as fast. Like the interpreter (`locate`), it refuses values that aren't valid to their
-last byte. Its text is made only of the content of replica.message.program; `straight_source`
-returns it.
+table: the places of fields are local variables, and labels are numbers in the code. Such a function
+    is about three times as fast as the interpreter. Like the interpreter (`locate`), it refuses
+    values that aren't valid to their last byte. Its text is made only of the content of
+    replica.message.program; `straight_source` returns it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _Lines = Iterator[str]
 
 @inner
 def json_array(source: Bytes, position: int, is_uuid: bool, output: Bytes, to: int) -> int:
-    """Write a checked compact array of uuids, or else of int32, as JSON."""
+    """Write a checked compact array of uuids, or else of int32, as JSON. Returns the position
+    behind the JSON."""
     count, start = unsigned_varint(source, position, source.size)
     if count == 0:
         store_32(output, to, _NULL_TEXT)
@@ -60,7 +61,8 @@ def json_array(source: Bytes, position: int, is_uuid: bool, output: Bytes, to: i
 
 @inner
 def variant_array(source: Bytes, position: int, is_uuid: bool, output: Bytes, to: int) -> int:
-    """Write a checked compact array of uuids, or else of int32, as VARIANT."""
+    """Write a checked compact array of uuids, or else of int32, as VARIANT. Returns the position
+    behind the VARIANT."""
     count, start = unsigned_varint(source, position, source.size)
     if count == 0:
         store_8(output, to, 0)

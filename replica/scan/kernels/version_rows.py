@@ -209,7 +209,7 @@ def _is_new_topic(table: Table, record: Record, action: int) -> bool:
 
 @inner
 def _topic_row(table: Table, record: Record, action: int) -> int:
-    """Create or remove a topic. Returns its slot."""
+    """Create or remove a topic. Returns the topic's slot."""
     slots, arena, state = table.slots, table.arena, table.state
     first, second = topic_id_of(record)
     topic = slot_of_pair(table, long(t.TOPIC), first, second)

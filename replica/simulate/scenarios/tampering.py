@@ -44,7 +44,7 @@ def empty_newest_snapshot(files: Files) -> Files:
 
 
 def halve_newest_snapshot(files: Files) -> Files:
-    """Cut the newest snapshot after half of its bytes."""
+    """Cut the newest snapshot after half of its bytes. Returns the files after this change."""
     name = _snapshots(files)[-1]
     data = files[_FOLDER + name]
     return replace_with(name, data[: len(data) // 2])(files)

@@ -107,7 +107,7 @@ def test_where_something_was_not_judged_nothing_is_said_to_be_all_right(
     reported: Reported,
 ) -> None:
     """voter 2 wasn't captured; of some gaps nobody knows how to close them."""
-    add = "Add the directory of node 2: divergence shows only when logs are compared."
+    add = "Add the directory of node 2, if its disk can still be read: logs are compared."
     gaps = [
         {"what": "1 of 3 voters (node 2)", "why": "its directory was not given", "next_step": add},
         {"what": "the state behind offset 7", "why": "nobody knows it", "next_step": ""},

@@ -8,6 +8,7 @@ import pytest
 
 from replica.doctor.check.catalogue import RULES, files, groups, health, log, snapshots
 from replica.doctor.check.rule import Finding, Rule, Subject
+from replica.doctor.health.signs_of_life import FENCED_LATER
 from replica.doctor.verdict.evidence import (
     ClusterEvidence,
     PlacedFinding,
@@ -34,6 +35,7 @@ def of_partitions(rule: Rule, *names: str) -> Finding:
 
 DOWN = about(health.FENCED_BROKER, Subject("broker 11", "fenced, 500 replicas", 7))
 THREE = ("1", "2", "3")
+EARLIER = f"The outage may have begun earlier: {FENCED_LATER}."
 WITHOUT_WINNER = files.ELECTIONS_WITHOUT_WINNER
 LEADERLESS = ClusterEvidence(
     nodes=3,
@@ -60,19 +62,17 @@ def test_an_outage_says_what_since_when_why_and_what_to_do() -> None:
     ("signs", "told"),
     [
         (
-            (StoppedBefore(11, OUTAGE_AT - 20_000),),
-            "The log's last sign of life of broker 11 is of 2025-11-21 05:56:02 UTC: the outage "
+            (StoppedBefore(11, OUTAGE_AT - 6_000),),
+            "The log's last sign of life of broker 11 is of 2025-11-21 05:56:16 UTC: the outage "
             "may have begun at any time after it.",
         ),
         (
-            (StoppedBefore(11, OUTAGE_AT - 20_000), StoppedBefore(12, OUTAGE_AT - 21_000)),
-            "The log's last signs of life of brokers 11 and 12 are of 2025-11-21 05:56:01 UTC and "
+            (StoppedBefore(11, OUTAGE_AT - 6_000), StoppedBefore(12, OUTAGE_AT - 7_000)),
+            "The log's last signs of life of brokers 11 and 12 are of 2025-11-21 05:56:15 UTC and "
             "later: the outage may have begun at any time after them.",
         ),
-        (
-            (StoppedBefore(11, None), StoppedBefore(12, OUTAGE_AT)),
-            "The log has no earlier sign of life of broker 11: the outage may have begun before.",
-        ),
+        ((StoppedBefore(11, OUTAGE_AT - 20_000),), EARLIER),
+        ((StoppedBefore(11, None), StoppedBefore(12, OUTAGE_AT)), EARLIER),
         (
             (StoppedBefore(11, OUTAGE_AT - 9_000, is_own_end=True),),
             "The last sign of life of broker 11 is the end of its own copy of the log, of "
@@ -89,10 +89,10 @@ def test_an_outage_says_what_since_when_why_and_what_to_do() -> None:
         (
             (
                 StoppedBefore(11, OUTAGE_AT - 9_000, is_own_end=True),
-                StoppedBefore(12, OUTAGE_AT - 20_000),
+                StoppedBefore(12, OUTAGE_AT - 8_000),
             ),
             "The last signs of life of brokers 11 and 12 are records in the log and ends of their "
-            "own copies of it, of 2025-11-21 05:56:02 UTC and later: the outage may have begun at "
+            "own copies of it, of 2025-11-21 05:56:13 UTC and later: the outage may have begun at "
             "any time after them.",
         ),
         ((StoppedBefore(11, OUTAGE_AT),), ""),
@@ -105,6 +105,20 @@ def test_an_outage_is_not_said_to_begin_only_when_a_broker_was_fenced(
     since = Since(OUTAGE_AT, OUTAGE_AT, stopped=signs)
     verdict = verdict_on(replace(LEADERLESS, leaderless=since))
     assert verdict.headline.endswith(f"Broker 11 is down. {told}".rstrip())
+
+
+def test_a_sign_of_life_from_long_before_the_fencing_is_not_said_to_be_the_last() -> None:
+    """The fencing itself shows later life: by default no broker is fenced while it is silent for
+    less than 9 s. Kafka elected this one, and added it to ISRs, long after it had registered."""
+    created = OUTAGE_AT - 56_000
+    since = Since(
+        OUTAGE_AT, OUTAGE_AT, stopped=(StoppedBefore(11, created - 2_000),), created_ms=created
+    )
+    headline = verdict_on(replace(LEADERLESS, leaderless=since)).headline
+    assert headline.endswith(f"Broker 11 is down. {EARLIER}")
+    near = since._replace(created_ms=OUTAGE_AT - 8_000)
+    told = verdict_on(replace(LEADERLESS, leaderless=near)).headline
+    assert "and the first of these partitions was created at 2025-11-21 05:56:14 UTC" in told
 
 
 def test_several_brokers_that_are_down_are_told_as_several() -> None:
@@ -180,8 +194,8 @@ def test_no_step_says_to_start_a_node_and_to_start_none() -> None:
     ("created", "told"),
     [
         (
-            OUTAGE_AT - 9_000,
-            ", and the first of these partitions was created at 2025-11-21 05:56:13 UTC: the "
+            OUTAGE_AT - 4_000,
+            ", and the first of these partitions was created at 2025-11-21 05:56:18 UTC: the "
             "outage may have begun at any time after its creation.",
         ),
         (OUTAGE_AT - 21_000, ": the outage may have begun at any time after it."),
@@ -190,9 +204,9 @@ def test_no_step_says_to_start_a_node_and_to_start_none() -> None:
 def test_no_outage_is_said_to_begin_before_its_partitions_were_there(
     created: int, told: str
 ) -> None:
-    stopped = (StoppedBefore(11, OUTAGE_AT - 20_000),)
+    stopped = (StoppedBefore(11, OUTAGE_AT - 8_000),)
     since = Since(OUTAGE_AT, OUTAGE_AT, stopped=stopped, created_ms=created)
-    assert f"05:56:02 UTC{told}" in verdict_on(replace(LEADERLESS, leaderless=since)).headline
+    assert f"05:56:14 UTC{told}" in verdict_on(replace(LEADERLESS, leaderless=since)).headline
     without = verdict_on(replace(LEADERLESS, leaderless=since._replace(created_ms=OUTAGE_AT)))
     assert without.headline.endswith("Broker 11 is down."), "it was created without a leader"
 
@@ -281,10 +295,10 @@ def test_beside_a_conflict_no_copy_allows_a_start_and_no_time_bounds_the_outage(
     loss = ToLose(("2",), 10, 5, Losses(0, 5, 0))
     stopped = Since(OUTAGE_AT, OUTAGE_AT, stopped=(StoppedBefore(11, OUTAGE_AT - 20_000),))
     found = replace(LEADERLESS, leaderless=stopped, to_lose=(loss,))
-    assert "the outage may have begun" in verdict_on(found).headline
+    assert EARLIER in verdict_on(found).headline
     assert any("before these nodes are started" in step for step in verdict_on(found).next_steps)
     told = verdict_on(replace(found, findings=(conflict,)))
-    assert "the outage may have begun" not in told.headline
+    assert EARLIER not in told.headline
     assert not any("before these nodes are started" in step for step in told.next_steps)
 
 
