@@ -123,8 +123,9 @@ def counts_of_others(json_output: bool, before: Mapping[str, int]) -> Iterator[N
 def bring_up_to_date_if_possible(
     spark: SparkSession | None, arguments: BuildOptions
 ) -> dict[str, int]:
-    """Does what `build_tables` does. Where own tables weren't built, it prints a line instead of
-    raising the error."""
+    """Does what `build_tables` does, and gives the same numbers of rows. Where own tables weren't
+    built, it prints a line instead of raising the error, and gives the numbers of the other
+    tables."""
     try:
         return bring_up_to_date(spark, arguments)
     except OwnTablesError as error:

@@ -229,7 +229,8 @@ def _stream(
 
 
 def _holds(lake: Lake, batch: Transaction) -> bool:
-    """Whether an earlier run of this micro-batch has ingested all of it, before it was killed."""
+    """Whether an earlier run of this micro-batch has ingested all of it, before it was killed. Then
+    a line on stderr says so."""
     from pipelines.lake.delta_rs import open_if_there
     from pipelines.tables.bronze import CAPTURES
 
@@ -247,7 +248,8 @@ def _dry_run(
     options: CaptureOptions,
     hiding: Hiding,
 ) -> int:
-    """Prints what an ingest would bring in. Gives the exit code: 1 where a damage is known."""
+    """Prints what an ingest would bring in. Gives the exit code: 1 where a damage is known and
+    --accept-damage is not given, else 0."""
     from jobs.cli.lake.ingest_plan import print_plan
 
     lake = arguments.lake

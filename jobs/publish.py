@@ -170,7 +170,8 @@ def _webhook(feed: ChangeFeed, options: PublishOptions) -> AbstractContextManage
 
 
 def _feed(table: str, lake: Lake | None) -> Feed:
-    """The feed of a table. Raises UsageError for a table without a feed."""
+    """The feed of a table. lake: has the own tables; None where no lake is given. Raises UsageError
+    for a table without a feed."""
     if table in FEEDS:
         return FEEDS[table]
     if not is_own(table):

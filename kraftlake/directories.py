@@ -36,8 +36,8 @@ Row = dict[str, Any]
 def check(*paths: Place, **options: Value) -> list[Row]:
     """What is wrong with a cluster, by the metadata directories of its nodes.
 
-    The rows of `kraftlake check --json`: those whose kind is verdict, those whose kind is finding,
-    and at the end the summary. options: those of the command, such as order="live,final" or
+    The rows of `kraftlake check --json`, among them those whose kind is verdict or finding; the
+    last row is the summary. options: those of the command, such as order="live,final" or
     partitions=True. Lines on stderr name what can't be read. Raises KraftlakeError.
     """
     return rows_of("check", paths, options)

@@ -115,7 +115,7 @@ def _texts(source: str, starts: list[int], known: Set[str]) -> Iterator[_Edit]:
 
 
 def _is_module(dotted: str, known: Set[str]) -> bool:
-    """Whether the name, or the name without its last parts as attributes, is a module within a
+    """Whether the name, or what is left of it without its last parts, is a module within a
     package."""
     while "." in dotted:
         if dotted in known:

@@ -50,9 +50,9 @@ class DataFile:
     high: str
     """The greatest cluster_id in the file."""
     first: int = 0
-    """The least base offset in the file, where the table has such a column."""
+    """The least base offset in the file (inclusive); 0 for a table without this column."""
     last: int = 0
-    """The greatest base offset in the file, where the table has such a column."""
+    """The greatest base offset in the file (inclusive); 0 for a table without this column."""
 
     def may_hold(self, cluster_id: str) -> bool:
         """Whether the file may have rows of the cluster."""

@@ -48,8 +48,8 @@ def conf_directory() -> Folder | None:
 
 
 def read_defaults(conf_dir: Folder | None) -> Defaults:
-    """The settings of conf_dir/kraftlake.toml. Raises UsageError for an unknown key or another
-    type."""
+    """The settings of conf_dir/kraftlake.toml; the default settings where there is no such file.
+    Raises UsageError for an unknown key or another type."""
     path = None if conf_dir is None else conf_dir / "kraftlake.toml"
     if path is None or not path.is_file():
         return Defaults()

@@ -50,9 +50,10 @@ def write_data_file(
     there are no rows.
 
     folder: a local path, or a URI of pyarrow.fs or of Hadoop's s3a. schema: the table's; batches
-    have its columns by name, in its types. bounded: the columns whose bounds are wanted. Raises
-    ValueError where a batch lacks a column, has it in another type, or has NULL in a column that
-    allows none; OSError where the disk refuses; UnwritableFileError where the object store refuses.
+    have its columns by name, in its types. bounded: the columns whose least and greatest values the
+    result gives. Raises ValueError where a batch lacks a column, has it in another type, or has
+    NULL in a column that allows none; OSError where the disk refuses; UnwritableFileError where the
+    object store refuses.
     """
     groups = _row_groups(_conforming(batches, schema))
     first = next(groups, None)
@@ -220,8 +221,8 @@ def _bounds(footer: pq.FileMetaData, bounded: Collection[str]) -> dict[str, tupl
 
 
 def _bounds_of(statistics: list[Any]) -> tuple[Bound, Bound] | None:
-    """The bounds; None where there is no value, or where Parquet left out the bounds of a row
-    group."""
+    """(least value, greatest value) of a column, from the statistics of its row groups; None where
+    there is no value, or where Parquet left out the bounds of a row group."""
     filled = [one for one in statistics if one is None or one.num_values]
     if not filled or any(one is None or not one.has_min_max for one in filled):
         return None

@@ -27,7 +27,7 @@ def finding_row(found: Finding) -> dict[str, Any]:
 
 
 def subjects_text(subjects: Iterable[Subject]) -> str:
-    """The subjects of a finding, as the text that its rows have."""
+    """The subjects of a finding as JSON, in the form that its rows have."""
     shown = [subject._asdict() for subject in subjects]
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
 
@@ -35,9 +35,9 @@ def subjects_text(subjects: Iterable[Subject]) -> str:
 def unstartable_nodes(
     captures: Sequence[Mapping[str, Any]], found: Iterable[Mapping[str, Any]]
 ) -> dict[int, str]:
-    """The nodes that refuse to start with their directories, each with the rule and the message of
-    the finding that says so (see Cluster.unstartable). captures: rows with capture_id and node_id.
-    found: rows of bronze.findings or gold.findings."""
+    """The nodes that refuse to start with their directories, by node id, each with the rule and the
+    message of the finding that says so (see Cluster.unstartable). captures: rows with capture_id
+    and node_id. found: rows of bronze.findings or gold.findings."""
     nodes = {row["capture_id"]: row["node_id"] for row in captures}
     rows = [row for row in found if row["capture_id"] in nodes and row["rule"] in _UNSTARTABLE]
     rows.sort(key=lambda row: (row["file"], row["rule"]))

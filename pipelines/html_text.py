@@ -1,5 +1,5 @@
-"""HTML and SVG. No other module makes markup of text, so that a stranger's name never becomes a
-tag, an attribute or a script.
+"""HTML and SVG. No other module makes markup of text, so that a name from a log or a file never
+becomes a tag, an attribute or a script.
 
 Escaped text has the type `Html`. Other text is escaped where it enters an element. In other modules
 only constants may become Html; a test in tests/architecture checks this.
@@ -24,7 +24,8 @@ _ESCAPED = {ord(one): f"&#{ord(one)};" for one in "\"'"} | {38: "&amp;", 60: "&l
 
 
 class Html(str):
-    """Markup. What is added to it, or joined by it, is escaped unless it is markup itself."""
+    """Markup. Text that is added to markup, or joined by it, is escaped unless the text is Html
+    itself."""
 
     __slots__ = ()
 

@@ -61,10 +61,10 @@ def judge_lake(
     run_id: str | None = None,
     own: Callable[[], Sequence[TableResult]] = tuple,
 ) -> Sequence[TableResult]:
-    """The results of all tables that the lake has. They are written into the lake, too. Nothing is
-    derived or left out. progress, run_id: as in pipelines.build.build. own: gives the results of
-    own tables. Raises UsageError where the lake has no bronze tables, or a table that isn't as its
-    contract says."""
+    """The results of all tables that the lake has. They are written into the lake, too. No table is
+    derived, and gold.quarantined_rows stays as it is. progress, run_id: as in
+    pipelines.build.build. own: gives the results of own tables. Raises UsageError where the lake
+    has no bronze tables, or a table that isn't as its contract says."""
     check_ingested(lake)
     start_great_expectations()
     with between_ingests(lake, progress):

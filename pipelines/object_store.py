@@ -1,9 +1,9 @@
 """Object stores by URI: opened by pyarrow.fs, with errors of one line that says what to do.
 
 Endpoint, region and credentials come from the variables of AWS' own tools: AWS_ENDPOINT_URL_S3 or
-AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID and its like, or a profile.
-pyarrow, delta-rs and Hadoop's s3a look up credentials themselves, so no setting holds a secret.
-This module translates the settings that these libraries name differently, or don't read.
+AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, or
+a profile. pyarrow, delta-rs and Hadoop's s3a look up credentials themselves, so no setting holds a
+secret. This module translates the settings that these libraries name differently, or don't read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _USER = re.compile(r"(?<=://)[^/?]*@")
 _S3 = re.compile(r"s3a?://", re.IGNORECASE)
 _NEARLY = re.compile(r"(s3[an]?|gs|gcs|abfss?):(?!//[^/])", re.IGNORECASE)
 _DEFAULT_REGION = "us-east-1"
-"""The region for an endpoint of the user's own, which seldom has regions."""
+"""The region for a user's own endpoint, because such an endpoint seldom has regions."""
 _WITHOUT_REDIRECTS = "aws-global"
 """The name of a region for which AWS' SDK signs as for us-east-1, and with which it follows no
 redirect (FollowRedirectsPolicy::DEFAULT of its ClientConfiguration). pyarrow has no setting for
@@ -143,7 +143,8 @@ def opened(
     uri: str, refused: type[FileSystemError] = UnreadableFileError
 ) -> Iterator[tuple[Any, str]]:
     """(file system of pyarrow.fs, path in it). Errors become KraftlakeErrors, which never show the
-    URI's secrets: `refused` where the store refuses, UsageError for an unknown kind of URI."""
+    URI's secrets: an error of the type `refused` where the store refuses, UsageError for an unknown
+    kind of URI."""
     from pyarrow import ArrowException, fs  # a heavy import, needed for URIs only
 
     shown = shown_uri(uri)

@@ -103,7 +103,7 @@ class _MicroBatches:
     at_work: threading.Lock = field(default_factory=threading.Lock)
     """Held while a micro-batch is at work."""
     error: BaseException | None = None
-    """The error with which a micro-batch ended."""
+    """The error with which a micro-batch ended; None while none has failed."""
 
     def run(self, changed: DataFrame, number: int) -> None:
         transaction = Transaction(self.query_id.result(), number)

@@ -70,8 +70,8 @@ def stayed_parts(clusters: ChangedClusters) -> dict[str, Stayed]:
 
 
 def _with_same_rows(pins: Pins, contract: Contract) -> Pins:
-    """The table at the version before its newest commit, where that commit only joined files; at
-    the same version elsewhere. The rows are the same."""
+    """Pins with the same rows of the table. If the newest commit of the table only joined files,
+    the table is pinned at the version before this commit; otherwise the pins are unchanged."""
     version = pins.versions[contract.name]
     for commit in pins.table(contract.name).history(1):
         if commit["version"] == version and COMPACTED.items() <= commit.items():

@@ -25,9 +25,9 @@ def leave_out_current_folder() -> None:
 
 
 def without_current_folder() -> list[str]:
-    """The absolute paths of the folders and zips of sys.path, without the current folder. A zip in
-    the current folder stays, because Spark gives its workers the zip of --py-files by such a path.
-    """
+    """The absolute paths of the folders and zips of sys.path, without the current folder, unless
+    PYTHONPATH names that folder or it holds this code. A zip in the current folder stays, because
+    Spark gives its workers the zip of --py-files by such a path."""
     here = os.path.realpath(os.curdir)
     stays = any(os.path.realpath(folder) == here for folder in (*_named(), _ROOT))
     return [

@@ -101,7 +101,8 @@ def _is_of_uv(prefix: Path) -> bool:
 
 
 def _requirement(extra: str, direct_url: str | None) -> str:
-    """The requirement (PEP 508) of the package with the extra, from the same source as before."""
+    """The requirement (PEP 508) of the package with the extra, from the source in `direct_url`;
+    without a source if `direct_url` names none."""
     name = f"kraftlake[{extra}]"
     try:
         origin = json.loads(direct_url or "{}")

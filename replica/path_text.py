@@ -1,6 +1,6 @@
 """Checks names of files and folders that a stranger chose: in an archive, an object store, a
-capture.json, or on a disk. Only this module decides which of them may be made, and under which
-name."""
+capture.json, or on a disk. Only this module decides which of these files and folders may be made,
+and under which name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_below(path: str) -> bool:
 
 
 def fault_of(path: str) -> str:
-    """Why a file with this path must not be made below a folder of kraftlake; "" if it may be
+    """Why a file with this path must not be made below a folder of kraftlake; "" if the file may be
     made."""
     parts = path.split("/")
     if ".." in parts:

@@ -6,12 +6,13 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """The severity of a finding. The values are used in gold.findings.severity."""
+    """The severity of a finding. The values stand in the column gold.findings.severity."""
 
     INFO = "info"
     """Not a fault: a running node, a known quirk of Kafka, a fact worth knowing."""
     WARNING = "warning"
-    """A state with which Kafka can work, or whose effect is unknown. Somebody should check it."""
+    """A state with which Kafka can work, or whose effect is unknown. Somebody should check this
+    state."""
     ERROR = "error"
     """A state with which Kafka can't continue, or because of which Kafka loses data."""
 

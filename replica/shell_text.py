@@ -41,13 +41,14 @@ def word(*parts: str) -> Shell:
 
 
 def paths(names: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The paths as words for `line`. They never begin with -, so that no command treats them as
-    options."""
+    """The paths as words for `line`. The words never begin with -, so that no command treats them
+    as options."""
     return [path(name) for name in names]
 
 
 def path(name: str | os.PathLike[str]) -> str:
-    """A path as a word for `line` (see `paths`)."""
+    """A path as a word for `line`. The word never begins with -, so that no command treats it as an
+    option."""
     text = os.fspath(name)
     return f"./{text}" if text.startswith("-") else text
 

@@ -48,7 +48,8 @@ def one_line(text: str) -> str:
 
 
 def one_line_bytes(raw: bytes) -> bytes:
-    """A line of another program's output, with the same escapes. It may be invalid UTF-8."""
+    """A line of another program's output, which may be invalid UTF-8, with the escapes of
+    `one_line`."""
     return one_line(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 

@@ -16,7 +16,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def number(count: int) -> str:
-    """A count as a sentence writes it: `none` for 0, else its digits, as in `2 of 3 voters`."""
+    """A count in a sentence: `none` for 0, else the digits, as in `2 of 3 voters`."""
     return str(count) if count else "none"
 
 
@@ -31,7 +31,8 @@ def listed(parts: Sequence[str], *, limit: int | None = None, last: str = "and")
 
 
 def named(noun: str, names: Sequence[str], *, limit: int | None = None) -> str:
-    """The noun and the names, such as `epoch 3`, or `epochs 3 and 4`. limit: as in listed."""
+    """The noun and the names, such as `epoch 3`, or `epochs 3 and 4`. limit: the most names that
+    are written out."""
     return f"{noun}{'' if len(names) == 1 else 's'} {listed(names, limit=limit)}"
 
 
@@ -61,7 +62,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def duration_text(milliseconds: int) -> str:
-    """A time span for people: `3.2 s` below a minute, else its two largest units, such as `2 min 17
+    """A time span for people: `3.2 s` below a minute, else the two largest units, such as `2 min 17
     s`, `3 h` or `1 d 4 h`."""
     if milliseconds < _MINUTE_MS:
         return f"{milliseconds / 1000:.1f} s"

@@ -71,7 +71,8 @@ def those_there(cluster: str, replicas: list[str]) -> Iterator[str]:
 
 def captured_between(archive: str | None, start: datetime, end: datetime) -> Iterator[str]:
     """The places of the archive's finished captures whose times are in [start, end), oldest first.
-    None if `archive` is None. Raises AirflowFailException for a capture.json that can't be read."""
+    Gives none if `archive` is None. Raises AirflowFailException for a capture.json that can't be
+    read."""
     if archive is None:
         return
     found = []

@@ -66,8 +66,9 @@ REPORT = Asset("kraftlake_report", uri="kraftlake://reports/daily")
 
 
 def timetable(name: str, default: str) -> CronDataIntervalTimetable:
-    """The timetable in the variable KRAFTLAKE_<name>_CRON, in UTC. Each run has the interval of
-    time that it processes. A backfill makes a run for each past interval."""
+    """The timetable in the variable KRAFTLAKE_<name>_CRON, or in `default` where the variable isn't
+    set; in UTC. Each run has the interval of time that it processes. A backfill makes a run for
+    each past interval."""
     cron = os.environ.get(f"KRAFTLAKE_{name}_CRON") or default
     return CronDataIntervalTimetable(cron, timezone="UTC")
 

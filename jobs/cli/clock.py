@@ -43,7 +43,8 @@ class ZonedClock:
 
     def words(self, at: int) -> str:
         """A time (ms since 1970) as sentences write it (replica.words), to the ms: `2026-11-21
-        03:20:05.122 UTC`; in another zone with the zone's offset instead of UTC."""
+        03:20:05.122 UTC`; in another zone with the zone's offset instead of UTC. For a time that no
+        calendar has, the number of ms."""
         moment = self._moment(at)
         if moment is None:
             return f"{at} ms"

@@ -68,9 +68,9 @@ def started_spark(
 ) -> SparkSession:
     """A session of pipelines.spark.session.
 
-    If no session runs yet, a line on stderr says that one starts. From then on
-    `_interrupt_spark` handles SIGINT, unless the command has its own handler. Raises
-    UnwritableFileError where the disk of Spark's scratch files is full.
+    If no session runs yet, a line on stderr says that one starts. From then on `_interrupt_spark`
+    handles SIGINT, unless the command has its own handler. extra_conf: more settings of Spark.
+    Raises UnwritableFileError where the disk of Spark's scratch files is full.
     """
     from pipelines.delta.failures import scratch_errors
     from pipelines.spark.session import is_running, spark_session
@@ -85,7 +85,7 @@ def started_spark(
 
 
 def _handle_sigint_by(handler: Callable[..., None]) -> None:
-    """Make `handler` the handler of SIGINT, unless the command has a handler of its own."""
+    """Make `handler` the handler of SIGINT, unless the command has set its own handler."""
     ours = (signal.default_int_handler, _interrupt)
     if _is_main_thread() and signal.getsignal(signal.SIGINT) in ours:
         signal.signal(signal.SIGINT, handler)

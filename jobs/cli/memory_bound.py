@@ -32,8 +32,9 @@ _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def default_bound() -> int:
-    """The bound in bytes: that of the environment; else 4 GiB, or half of the memory of the machine
-    or of its control group, where that is less, but at least _LEAST. Raises UsageError."""
+    """The bound in bytes: the value of VARIABLE; without this variable 4 GiB, or half of the memory
+    of the machine or of its control group, where that is less, but at least _LEAST. Raises
+    UsageError."""
     if VARIABLE in os.environ:
         return bound_of(os.environ[VARIABLE], VARIABLE)
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -60,8 +61,8 @@ def keep_within(bound: int) -> None:
     """Continues in a child of this process. This process ends the child when it has more than
     `bound` bytes of resident memory, and otherwise ends with the child's exit code.
 
-    Does nothing in a process that has begun other work: it may have threads, and a child would lack
-    them.
+    Does nothing on a system that isn't Linux, and in a process that has begun other work: it may
+    have threads, and a child would lack them.
     """
     global _is_one_command
     if not _is_one_command or not sys.platform.startswith("linux"):

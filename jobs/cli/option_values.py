@@ -49,7 +49,8 @@ MAX_REHEARSED = 10_000
 
 
 def seeds_in(text: str, most: int | None = None) -> range:
-    """The seeds from A to B - 1. Raises UsageError where there are none, or more than `most`."""
+    """The seeds from A (inclusive) to B (exclusive) in the text A:B. Raises UsageError where there
+    are none, or more than `most`."""
     found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", text, re.ASCII)
     if found is None or int(found[1]) >= int(found[2]):
         raise UsageError(f"--seeds {text}: expected A:B with A below B, such as 0:200")

@@ -185,7 +185,8 @@ def _is_absent(name: str) -> bool:
 
 
 def _command(app: typer.Typer, arguments: list[str]) -> tuple[str, ...]:
-    """The words in `arguments` that name a command, such as replica, format."""
+    """The words in `arguments` that name a command, such as replica, format; empty where no command
+    is named."""
     words = [word for word in arguments if not word.startswith("-")]
     if not words:
         return ()

@@ -219,7 +219,7 @@ def time_text(moment: datetime) -> str:
 
 def ms_text(milliseconds: int) -> str:
     """A record's time (ms since 1970) as ISO-8601. A time that no calendar has (hostile input) is
-    shown as the number."""
+    the number with `ms`."""
     try:
         return time_text(_EPOCH + milliseconds * _MILLISECOND)
     except OverflowError:
@@ -324,7 +324,7 @@ def more_line(shown: int, total: int) -> Iterator[str]:
 
 
 def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
-    """Print the rows of each table, for `ingest` and `build`."""
+    """Prints the number of rows of each table, for `ingest` and `build`."""
     rows = [{"table": table, "rows": count} for table, count in counts.items()]
     write_rows(rows, json_output=json_output)
 

@@ -100,7 +100,7 @@ def _hidden(raw: bytes | None, redactor: Redactor | None) -> bytes | None:
 
 
 def _text_or_base64(raw: bytes | None) -> object:
-    """The bytes as text where they are UTF-8, else an object {"base64": ...}."""
+    """The bytes as text where they are UTF-8, else an object {"base64": ...}; None for None."""
     if raw is None:
         return None
     try:

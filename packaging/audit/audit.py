@@ -61,7 +61,7 @@ class Outcome:
 
 
 def outcome_of(lock: str, answer: Any) -> Outcome:
-    """The outcome in pip-audit's JSON."""
+    """The outcome in pip-audit's JSON. lock: the name of the lock file."""
     packages = answer["dependencies"]
     found = [package for package in packages if "skip_reason" not in package]
     vulnerable = tuple(

@@ -88,7 +88,8 @@ def folded(
 
 
 def _last_seen(old: Row | None, new: Row | None, moment: FoldedCapture) -> datetime | None:
-    """captured_at of the last capture with the batch; None while the newest capture has it."""
+    """captured_at of the last capture with the batch; None while the newest capture has it. old,
+    new: as in `folded`."""
     is_newest = moment.next_at is None
     if new is not None and is_newest:
         return None
@@ -102,7 +103,7 @@ def _vanished(
     base_offset: int, old: Row | None, new: Row | None, moment: FoldedCapture
 ) -> _Vanished | None:
     """The capture in which the batch vanished; None where this capture doesn't show that the batch
-    was absent."""
+    was absent. old, new: as in `folded`."""
     if new is None:
         return None if old is None else _vanished_now(base_offset, old, moment)
     return _vanished_before_it_was_known(base_offset, old, moment)

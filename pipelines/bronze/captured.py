@@ -249,8 +249,8 @@ def place(
     A capture without a time of its own gets `now`. Where `now` is not after the newest capture of a
     replica of its group, the capture gets the first free time after that newest capture: a
     directory that is read now is newer than an earlier capture of it. All such captures of a group
-    get one time. Raises UsageError where a capture's base is not the replica's newest capture any
-    more.
+    get one time. Raises UsageError where a capture was read with a base (Capture.base) that is no
+    longer the replica's newest capture.
     """
     placed: list[Captured] = []
     for group in groups:

@@ -42,7 +42,7 @@ def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
 
 
 def new_bytes(groups: Iterable[CaptureGroup]) -> int:
-    """How many bytes of segments the lake didn't know when they were captured. Bytes that an
+    """How many bytes of segments the lake lacked at the time of their capture. Bytes that an
     earlier round of the same ingest brings in are counted too."""
     scans = (
         segment.scan

@@ -102,7 +102,8 @@ def _without_log(capture: Capture) -> Row:
 
 
 Judged = tuple[Finding, OffsetAndEpoch | None]
-"""A finding, and the id of the complete snapshot that it is about."""
+"""(a finding, the id of the complete snapshot that it is about; None where it is about no such
+snapshot)."""
 
 
 def judged(facts: DirectoryFacts) -> Iterator[Judged]:

@@ -193,7 +193,7 @@ class _Forgetting:
 
     def _captures(self) -> int:
         """Removes the captures in one commit, because only bronze.captures has the list of captures
-        to remove."""
+        to remove. Gives the number of removed rows."""
         names = "capture_group string, capture_id string, ingest_seq long, remaining_group string"
         staying = [
             (row["capture_group"], row["capture_id"], row["ingest_seq"], self.remaining[index])

@@ -160,7 +160,8 @@ class Ingest:
         return {one.group_id for one, _ in changed}, damages
 
     def add_damage(self, damages: Sequence[Damage]) -> Counts:
-        """Add the damages that belong to no replica and that the lake doesn't have."""
+        """Adds the damages that belong to no replica and that the lake doesn't have. Gives how many
+        were added."""
         rows = [damage_row(None, damage) for damage in damages]
         return add_missing(self.lake, bronze.DAMAGE, rows)
 
@@ -222,8 +223,8 @@ class _Pass:
         )
 
     def _snapshot_records(self) -> None:
-        """Writes the records of the snapshots that bronze.snapshots lacks. That table is written
-        after this one."""
+        """Writes the records of the snapshots that bronze.snapshots lacks. bronze.snapshots is
+        written after them."""
         new = new_snapshots(self.lake, self.captured)
         if new:
             self.counts[bronze.SNAPSHOT_RECORDS.name] += write_snapshot_records(
@@ -283,7 +284,8 @@ class _Pass:
 
 
 def add_missing(lake: Lake, contract: Contract, rows: Sequence[Row]) -> Counts:
-    """Adds the rows whose keys the table lacks. contract: a table whose rows belong to captures."""
+    """Adds the rows whose keys the table lacks. Gives how many were added. contract: a table whose
+    rows belong to captures."""
     if not rows:
         return Counter()
     unique = {tuple(row[key] for key in contract.keys): row for row in rows}

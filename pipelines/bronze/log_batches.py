@@ -132,8 +132,8 @@ def _newest(seen: pa.Table, moments: Moments) -> np.ndarray:
 
 
 def _by_replica(rows: pa.Table, values: Mapping[ReplicaId, Any], default: Any) -> np.ndarray:
-    """The value of each row's replica. Whole columns are computed, so more replicas take hardly
-    more time."""
+    """The value of each row's replica; `default` where `values` lacks the replica. Whole columns
+    are computed, so more replicas take hardly more time."""
     if not rows.num_rows:
         return np.zeros(0, np.array([default]).dtype)
     codes = np.zeros(rows.num_rows, np.int64)

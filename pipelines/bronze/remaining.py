@@ -141,7 +141,7 @@ def remaining_batch(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]) -
 
 def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]) -> Row | None:
     """The row of bronze.snapshots without the removed captures; None where no capture that stays
-    has the snapshot."""
+    has the snapshot. moments: as in remaining_batch."""
     names = {
         moment.capture_id: name
         for moment in moments

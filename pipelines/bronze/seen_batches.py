@@ -42,8 +42,8 @@ _READ = LOG_BATCHES.arrow_columns([*REPLICA_KEYS, *BATCH_COLUMNS])
 def write_seen_batches(
     lake: delta.Lake, captured: Sequence[Captured], redactor: Redactor | None, runner: Runner
 ) -> int:
-    """Updates the table. Gives the number of added rows. captured: the captures of a round.
-    redactor: None keeps the CRCs of batches that may hold secrets.
+    """Updates bronze.log_batches. Gives the number of added rows. captured: the captures of a
+    round. redactor: None keeps the CRCs of batches that may hold secrets.
 
     Tasks write files for windows that change no row, and one commit adds the files. The rows of
     other windows are merged, a few windows in one commit. Commits of a killed ingest change nothing
@@ -172,8 +172,8 @@ def own_crcs(
     redactor: Redactor | None,
     runner: Runner,
 ) -> OwnCrcs:
-    """The CRCs of damaged batches of the round. A batch is left out if neither the lake nor one of
-    the parts has an undamaged copy of it."""
+    """The CRCs of damaged batches of the round; none where `redactor` is None. A batch is left out
+    if neither the lake nor one of the parts has an undamaged copy of it."""
     damaged = set(_damaged(captured))
     if redactor is None or not damaged:
         return {}

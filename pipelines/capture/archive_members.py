@@ -64,8 +64,8 @@ class _Frames(io.RawIOBase):
         return len(piece)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Seek from the beginning, or from the current position. Seeking backwards decodes
-        everything before it again."""
+        """Seeks from the beginning, or from the current position. Gives the new position. Seeking
+        backwards decodes everything before it again."""
         target = self._position + offset if whence == io.SEEK_CUR else offset
         if target < self._position:
             self._decoder.close()
@@ -119,7 +119,7 @@ class ArchiveMember:
     chunks: Callable[[], Iterator[bytes]] = lambda: iter(())
     """The bytes that can be read; reading them may raise what the standard library raises."""
     problem: str = ""
-    """Why the member can't be unpacked, even with a harmless name; "" for a plain file."""
+    """Why the member can't be unpacked, whatever its name is; "" for a plain file."""
     kind: DamageKind = DamageKind.HOSTILE_NAME
     """The kind of the problem."""
     size: int | None = None
@@ -254,8 +254,9 @@ def _sparse_chunks(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[
 
 
 def _next_header(stream: _Stream, start: int) -> tuple[int | None, str]:
-    """The position of the next block that looks like a header, and what is wrong with the bytes
-    before it. Zeros are no fault: they end an archive, and fill the space between joined archives.
+    """The position of the next block that looks like a header, None where there is none; and what
+    is wrong with the bytes before it. Zeros are no fault: they end an archive, and fill the space
+    between joined archives. Raises OSError beyond the stream's limit.
     """
     stream.seek(start)
     position, used = start, 0

@@ -70,9 +70,9 @@ class Unpacked:
 
 
 def marked(found: DiscoveredPath, damages: Iterable[Damage]) -> DiscoveredPath:
-    """A directory or file of a bundle, marked as cut where the bundle may lack some of the
-    directory's files. damages: the damages of the bundle, with names of files as the user knows
-    them."""
+    """A directory of a bundle, marked as cut where the bundle may lack some of the directory's
+    files; a single file stays as it is. damages: the damages of the bundle, with names of files as
+    the user knows them."""
     if isinstance(found, FilePath):
         return found
     return replace(found, is_cut=any(_hides(damage, found) for damage in damages))
@@ -122,7 +122,8 @@ class _Unpacking:
         self.damages.append(Damage(position, 0, kind, detail, file))
 
     def take(self, member: ArchiveMember) -> bool:
-        """Unpack one member; False where the bundle as a whole is over its limits."""
+        """Unpacks one member. Returns False where the bundle as a whole is over its limits, else
+        True."""
         self.members += 1
         if self.members > MAX_MEMBERS:
             detail = f"more than {MAX_MEMBERS} members; the rest is left out"
@@ -203,5 +204,6 @@ def _is_wanted(name: str) -> bool:
 
 
 def _one_line(value: object) -> str:
-    """The text without line breaks and escape sequences, for a terminal."""
+    """The text without line breaks and escape sequences, for a terminal; at most its first 200
+    characters."""
     return ascii(" ".join(str(value).split()))[1:-1][:200]

@@ -44,7 +44,7 @@ class CaptureOptions:
     order: tuple[str, ...] = ()
     """The names of folders in --order, oldest first."""
     replica: ReplicaId | None = None
-    """The replica that owns single files."""
+    """The replica that owns single files; None without --as."""
     known: KnownCaptures = NOTHING_KNOWN
     """Captures whose files needn't be read again."""
     seal: Seal = OPEN
@@ -126,7 +126,8 @@ def base_of(
     """The lake's newest capture of the replica, whose bytes need not be read again. None where the
     lake has none, and with --order, which may name older captures.
 
-    replica: the replica in the directory's meta.properties; None where that can't be read.
+    replica: the replica in the directory's meta.properties; None where that can't be read, so that
+    the replica in --as counts.
     """
     replica = replica or options.replica
     return None if options.order or replica is None else known.of(replica)
@@ -184,7 +185,8 @@ class CaptureOf:
         return CaptureOutcome(manifest, self._capture(replica, directory, files, captured_at, base))
 
     def _read(self, base: Base | None) -> tuple[MetadataDirectory, Copying | InPlace]:
-        """The directory, and where its files can be read again."""
+        """(the directory, where its files can be read again). base: the capture whose bytes are not
+        read again; None to read all bytes."""
         path = self.location.path
         room = FileRoom.of_environment()
         known = {} if base is None else base.files

@@ -205,7 +205,7 @@ class _Capturing:
     """Real paths of directories: several of the user's paths may lead to the same one."""
     left_out: list[str] = field(default_factory=list)
     of_manifests: set[Damage] = field(default_factory=set)
-    """Damages of a capture.json, which may stand beside several directories."""
+    """Damages of a capture.json, which may lie beside several directories."""
 
     def captures(self, paths: Sequence[str]) -> Iterator[tuple[Capture, Input]]:
         single: list[FilePath] = []
@@ -258,8 +258,8 @@ class _Capturing:
     def capture(
         self, location: DirectoryPath, given: Input, known: KnownCaptures
     ) -> Iterator[tuple[Capture, Input]]:
-        """The capture of a directory. Where there is none, the reason is noted among the
-        damages."""
+        """The capture of a directory, with its input. Where there is no capture, nothing is given,
+        and the reason is noted among the damages."""
         base = base_of(self.options, known, replica_at(location.path))
         spool = self.spool
         looking = CaptureOf(location, given, self.options, base, spool.bytes_read, spool)

@@ -22,8 +22,8 @@ _MAX_NODE_ID = 2**31 - 1
 
 
 def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> str:
-    """The text that identifies the group: the name in --order, else the folder of capture.json,
-    else "".
+    """The text that identifies the group: the name in --order, else the path of the capture.json
+    beside the directory, else "".
 
     argument: the user's path below which the directory lies. Raises UsageError where it lies in no
     folder of --order.
@@ -61,7 +61,8 @@ def file_beside(location: DirectoryPath, name: str) -> str | None:
 
 
 def replica_at(path: str) -> ReplicaId | None:
-    """The replica of a directory, by its meta.properties. None where that can't be read."""
+    """The replica of a directory, by the meta.properties in it or in the folder above it. None
+    where neither can be read."""
     for folder in (path, os.path.dirname(os.path.abspath(path))):
         try:
             data = read_own_file(os.path.join(folder, meta_properties.FILE_NAME), MAX_STATE_BYTES)
@@ -73,7 +74,8 @@ def replica_at(path: str) -> ReplicaId | None:
 
 def parse_replica(text: str, option: str = "--as ") -> ReplicaId:
     """The replica in CLUSTER:NODE[:DIRECTORY]. option: the option before the text, for the message.
-    Raises UsageError for a text of another form."""
+    Without DIRECTORY, the directory id is the zero UUID. Raises UsageError for a text of another
+    form."""
     match = _REPLICA.fullmatch(text)
     if match is None or int(match["node"]) > _MAX_NODE_ID:
         raise UsageError(f"{option}{text}: expected CLUSTER:NODE[:DIRECTORY], such as MkU3OEVB:1")

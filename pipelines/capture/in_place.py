@@ -137,7 +137,7 @@ class InPlaceReader(FileReader):
 
     def files(self, path: str) -> InPlace:
         """The files of the directory at the path that could be opened. Raises ChangedFileError
-        where a file was written to since."""
+        where a file was written to after its stamp was taken."""
         for each, stamp in self.stamps.items():
             stamp.check(each)
         node_folder = os.path.dirname(os.path.abspath(path))

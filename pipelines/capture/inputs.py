@@ -96,9 +96,10 @@ _WITHHOLDS = (DamageKind.CONTENT, DamageKind.UNREADABLE)
 def inputs(
     paths: Sequence[str], spool: Spool, damages: list[Damage], *, in_place: bool = False
 ) -> Iterator[Input]:
-    """The local folder or file of each path, after a download or unpacking. in_place: whether
-    the files of a directory at a URI are read there. Then they are listed and not downloaded.
-    Raises UsageError or UnreadableFileError for a bad URI."""
+    """The local folder or file of each path, after a download or unpacking. in_place: whether the
+    files of a directory at a URI are read there. Then they are listed and not downloaded. damages:
+    gets the damages of downloads and bundles. Raises UsageError or UnreadableFileError for a bad
+    URI."""
     for path in paths:
         files = remote_files(path) if in_place and is_uri(path) else []
         if files and files[0].relative:

@@ -97,7 +97,7 @@ def seal_of(lake: Lake, key: bytes, *, keeps_secrets: bool) -> Seal:
 
 def _captures(lake: Lake, query: str) -> list[dict[str, Any]]:
     """The rows that a query of bronze.captures gives; none where the lake has no such table. query:
-    SQL, in which `t` is the table."""
+    SQL, in which `t` is the table. Raises UsageError where the table can't be read."""
     folder = lake.table_uri("bronze.captures")
     if not lake.has_folder("bronze/captures/_delta_log"):
         return []
@@ -130,8 +130,8 @@ def _aware(value: int | datetime) -> datetime:
 
 
 def known_file(file: Mapping[str, Any], known: Mapping[str, Any], seal: Seal) -> KnownFile | None:
-    """A known file, from an element of bronze.captures.files. None where another key has sealed
-    it."""
+    """A known file. file: an element of bronze.captures.files. known: its field `known`. None where
+    another key has sealed the file's hashes."""
     content = seal.open(file["sha256"])
     chunks, headers = seal.open(known["chunk_hash"]), seal.open(known["headers_hash"])
     if content is None or chunks is None or headers is None:

@@ -122,8 +122,8 @@ def _with_bases(
     sharing: Sharing,
     known: KnownCaptures,
 ) -> Sequence[SharedDirectory]:
-    """The directories with the newest captures of their replicas. A replica with several
-    directories gets none: only its oldest directory follows that capture."""
+    """The directories, each with the newest capture of its replica as `base`. The directories of a
+    replica that has several get none: only the oldest of them follows that capture."""
     if options.order or known.is_empty:
         return directories
     stage: Stage[SharedDirectory, ReplicaId | None] = Stage(

@@ -47,17 +47,18 @@ class Spool:
 
     root: Path
     lake: Path | None = None
-    """The lake that holds the spool. A search for directories leaves this folder out, wherever it
-    lies."""
+    """The lake that holds the spool; None where the lake is in an object store. A search for
+    directories leaves this folder out, wherever it lies."""
     spools: Path | None = None
-    """The folder in which all spools lie. It is removed with the last spool."""
+    """The folder in which all spools lie, which is removed with the last spool; None for a spool
+    outside of such a folder."""
     bytes_read: BytesRead = field(default_factory=BytesRead)
     _count: int = field(default=0)
 
     @staticmethod
     def below(lake: Lake) -> Spool:
         """A new spool. Its path is absolute, because Spark's workers may have another working
-        directory. Raises UsageError where a link stands in the place of the spools."""
+        directory. Raises UsageError where there is a link in the place of the spools' folder."""
         spools = local_place(lake) / FOLDER
         if spools.is_symlink():
             raise UsageError(
@@ -219,7 +220,7 @@ class Copying(FileReader):
 
     def _copy(self, relative: str, file: OpenFile, wanted: Iterable[Stretch]) -> int:
         """Writes the wanted parts of the file to their places in its copy. Returns the number of
-        bytes written."""
+        bytes written. Raises UnwritableFileError."""
         target = self.copy_of(relative)
         count = 0
         try:

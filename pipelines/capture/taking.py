@@ -124,12 +124,13 @@ def take(
 ) -> tuple[CapturedDirectory, ...]:
     """Copy the directories to the destination, a folder or a URI of pyarrow.fs.
 
-    The directories are neither locked nor changed. progress: is called after each directory.
-    redactor: makes the copies (replica.doctor.redacted.files); None copies all bytes as they are.
-    modified_at: when files were last written, by absolute path, where these are copies themselves.
-    Raises UsageError where the destination holds a finished capture or other files, or is a
-    folder of another user, or lies in a node's log directory; UnreadableFileError where a
-    directory can't be listed; UnwritableFileError where the destination refuses.
+    The directories are neither locked nor changed. progress: is called after each directory. now:
+    gives the time of the capture. redactor: makes the copies (replica.doctor.redacted.files); None
+    copies all bytes as they are. modified_at: when files were last written, by absolute path, where
+    these are copies themselves. Raises UsageError where the destination holds a finished capture or
+    other files, or is a folder of another user, or lies in a node's log directory;
+    UnreadableFileError where a directory can't be listed; UnwritableFileError where the destination
+    refuses.
     """
     with destination_at(destination) as place:
         redacted = None if redactor is None else RedactedFiles(redactor, own_source)
@@ -183,7 +184,7 @@ class _Target:
 
     def resume(self) -> None:
         """Read the journal of an interrupted capture, if there is one. Raises UsageError where the
-        place is used otherwise."""
+        place holds anything else."""
         if self.place.read(capture.FILE_NAME) is not None:
             raise UsageError(f"{self.shown}: holds a finished capture; name another folder")
         journal = self.place.read(capture.PART_NAME)
@@ -317,8 +318,8 @@ class _Sending:
 
 
 def _log_folder(one: DirectoryPath) -> tuple[str, str]:
-    """The names of a directory and of its copy. Where a folder is a metadata directory only because
-    the user named it, the copy gets a name by which it is found."""
+    """(the name of a directory, the name of its copy). Where a folder is a metadata directory only
+    because the user named it, the copy gets a name by which it is found."""
     name = os.path.basename(os.path.abspath(one.path))
     return name, name if is_metadata_folder(one.path) else METADATA_FOLDER
 

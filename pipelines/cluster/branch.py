@@ -102,7 +102,7 @@ class BranchBatches(NamedTuple):
     places: Longs
     """The indexes in `batches` of the batches that the branch has."""
     branch: AgreedBranch
-    """The offsets in the branch of each of these batches."""
+    """The offsets at which the branch has each batch of `places`."""
 
 
 def batches_of(tables: ClusterTables, piece: BranchPiece) -> BranchBatches:
@@ -176,9 +176,9 @@ class LostTail(NamedTuple):
     commitment: str
     """"superseded" where the agreed entry at the fork is proven, otherwise "unproven"."""
     replica: ReplicaId
-    """The replica of that log."""
+    """The replica whose log holds the branch."""
     at: datetime
-    """The time of the capture."""
+    """The time of the capture `tail_id`."""
     ranges: tuple[tuple[int, int, int], ...]
     """The first offset (inclusive), the last offset (inclusive) and the epoch of each run from the
     fork on that this log has and the agreed branch lacks."""

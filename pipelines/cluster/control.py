@@ -112,7 +112,8 @@ def control_records(records: pa.Table) -> dict[BatchKey, ControlRecords]:
 
 
 def snapshot_voter_sets(snapshot_records: pa.Table) -> dict[SnapshotKey, list[Row]]:
-    """The voter sets of each snapshot that has any. Their offset is the snapshot's end offset.
+    """The voter sets of each snapshot that has any. The offset of such a voter set is the
+    snapshot's end offset.
 
     snapshot_records: rows of bronze.snapshot_records.
     """

@@ -231,8 +231,8 @@ def runs_of(logs: Sequence[HeldEntries]) -> list[tuple[LogBatch, ...]]:
 
 
 def _neighbours(log: HeldEntries) -> tuple[Longs, Longs]:
-    """For each entry of the log, the entries right before it and right after it. An entry of
-    another epoch, and an entry beyond a hole, is no neighbour."""
+    """(the entry right before, the entry right after) for each entry of the log; _NONE where there
+    is none. An entry of another epoch, and an entry beyond a hole, is no neighbour."""
     is_next = (log.base_offset[1:] == log.last_offset[:-1] + 1) & (log.epoch[1:] == log.epoch[:-1])
     previous, following = np.full((2, len(log.entry)), _NONE)
     previous[1:] = np.where(is_next, log.entry[:-1], _NONE)

@@ -91,7 +91,8 @@ def _without_large(files: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _in_pieces(files: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The files in pieces. The files of a piece are joined into one file."""
+    """The files in pieces of at least _LEAST_FILES files and at most _MOST_BYTES bytes; files for
+    which there is no such piece are left out. The files of a piece are joined into one file."""
     piece: list[dict[str, Any]] = []
     size = 0
     for one in files:

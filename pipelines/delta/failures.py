@@ -58,7 +58,8 @@ def scratch_errors(folder: str) -> Iterator[None]:
 
 @contextmanager
 def lake_errors(lake: Lake) -> Iterator[None]:
-    """Raises the errors of `meaning_of` instead of Spark's exceptions whose texts it knows."""
+    """Raises the errors of `meaning_of` instead of Spark's exceptions, where `meaning_of` knows
+    their texts."""
     try:
         yield
     except KraftlakeError:

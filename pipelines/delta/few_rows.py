@@ -102,7 +102,7 @@ def joined_to(
 
 
 def of_replica(replica: ReplicaId, dialect: Dialect = DATA_FUSION) -> Sql:
-    """SQL condition for the rows of one replica. By it Delta skips files."""
+    """SQL condition for the rows of one replica. With this condition Delta skips files."""
     each = asdict(replica).items()
     return " AND ".join(f"{dialect.identifier(name)} = {dialect.literal(at)}" for name, at in each)
 

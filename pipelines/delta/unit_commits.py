@@ -114,7 +114,8 @@ def _merge(
     changes: Sequence[NewFile],
     build: int,
 ) -> None:
-    """Merges new, changed and deleted rows in one commit, and removes the files that held them."""
+    """Merges new, changed and deleted rows in one commit, and removes the files from which these
+    rows came."""
     folder = lake.path_of(contract)
     schema = contract.arrow_schema.append(pa.field(IS_GONE, pa.bool_()))
     names = [one.name for one in (*files, *changes)]

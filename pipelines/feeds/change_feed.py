@@ -151,7 +151,8 @@ class ChangeFeed:
 def _paired(
     rows: Iterator[dict[str, Any]], keys: tuple[str, ...], version: int
 ) -> Iterator[RowChange]:
-    """The change of each key, from the rows of one version, which are sorted by key."""
+    """A change for each key whose row differs, from the rows of one version, which are sorted by
+    key."""
     ordinal = 0
     for _, same in groupby(rows, key=itemgetter(*keys)):
         before = after = committed_at = None

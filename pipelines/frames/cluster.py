@@ -99,7 +99,8 @@ def cluster_of(rows: pa.Table, *, with_findings: bool) -> Silver:
 
 
 def _replicas(rows: pa.Table, given: pa.Table, *, with_findings: bool) -> Iterator[Row]:
-    """A row of kraft_replica for each directory, ascending by their names."""
+    """A row of kraft_replica for each directory, ascending by their names. given: the rows that the
+    caller has. Raises UsageError where another directory can't be read."""
     known = {row["directory"]: row for row in given["replica"].to_pylist()}
     owners = rows.select([*OWNER_COLUMNS]).group_by([*OWNER_COLUMNS]).aggregate([]).to_pylist()
     for owner in sorted(owners, key=itemgetter("directory")):

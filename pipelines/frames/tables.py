@@ -70,7 +70,8 @@ def snapshot_validity(
     snapshots: DataFrame, logs: DataFrame, replicas: DataFrame | None = None
 ) -> DataFrame:
     """Whether each complete snapshot is sound and equals a replay of the log: the columns of
-    gold.snapshot_validity without capture_id. The task of a cluster holds all its records.
+    gold.snapshot_validity without capture_id. The task of a cluster holds all records of the
+    cluster.
 
     Raises PySparkValueError where the two frames were read with different keys for secrets, because
     secrets that are equal would then look different.

@@ -16,12 +16,12 @@ class _Epoch(NamedTuple):
 
     at: datetime | None
     """The time when the epoch began; for an epoch that is in no log, the time of the first capture
-    that shows it."""
+    that shows it. None where unknown."""
     has_leader: bool
     leader_id: int | None
     leaderless: int
-    """The number of epochs without a leader between the known epoch before this one and this one.
-    If this epoch itself has no leader, it counts, too."""
+    """The number of epochs without a leader from the preceding known epoch (exclusive) to this
+    epoch (inclusive)."""
     reign_ms: int | None
     """The epoch's length in ms; None where the epoch hasn't ended, and where a time is unknown."""
 

@@ -85,7 +85,8 @@ class EarlierExposure:
 def health(
     versions: Versions, newest_states: Iterable[Row], earlier: EarlierExposure | None = None
 ) -> list[JudgedState]:
-    """The judgement of each state. newest_states: the result of pipelines.gold.newest_states."""
+    """The judgement of each state. newest_states: the result of pipelines.gold.newest_states.
+    earlier: what an earlier build found; None where nothing is known of one."""
     judged = []
     for state_row in newest_states:
         cluster = newest_state(versions, state_row)
@@ -125,7 +126,7 @@ def newest_state(versions: Versions, state_row: Row) -> Cluster:
 
 def _uncommitted(rows: Dataset, state_row: Row) -> Row:
     """The first change of the state that no majority of the voters holds, as the columns
-    uncommitted_from and uncommitted_at of a state; none where there is no such change."""
+    uncommitted_from and uncommitted_at of a state; empty where there is no such change."""
     quorum = state_row.get("quorum")
     if quorum is None or quorum.is_conflicting or quorum.possible_end >= state_row["end_offset"]:
         return {}  # of two histories the state may be the one that the quorum's figures aren't of

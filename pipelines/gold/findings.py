@@ -38,18 +38,21 @@ class Judged(NamedTuple):
     """The judgements from which gold.findings is made, in a field for each source."""
 
     captured: Iterable[Row]
-    """The findings of beside_other_logs."""
+    """The findings that an ingest made of each capture, judged again beside the other logs (the
+    result of beside_other_logs)."""
     snapshots: Sequence[Row]
-    """The rows of judged_snapshots."""
+    """The verdicts on snapshots, with the findings that only the replay can make (the result of
+    judged_snapshots)."""
     replayed: Sequence[Row]
-    """The rows of Records.compared."""
+    """The results of the replay: the rows of Records.compared."""
     health: Sequence[Row]
-    """The findings of `health`."""
+    """The rows of findings about the cluster's health."""
     stale: Sequence[tuple[str, Finding]]
     """(capture_id, finding) of each voter whose directory lacks what other files show that it did,
     such as a vote."""
     emptied: Sequence[Row] = ()
-    """The rows of emptied_rows."""
+    """The findings about voters whose directories have no metadata log any more (the result of
+    emptied_rows)."""
 
 
 def findings(
@@ -63,8 +66,8 @@ def findings(
     silver.capture_groups, the newest as in Gold.groups.
 
     A record that can't be applied is a finding of each capture that holds it. A divergence is a
-    finding of the replica that would be truncated. A conflict, and a divergence in which neither
-    replica would win, is a finding of the first of the pair.
+    finding of the replica that would be truncated. A divergence in which neither replica would win
+    is a finding of the first of the pair, and a conflict is a finding of both.
     """
     stale = (_worded(tables.cluster_id, *one) for one in judged.stale)
     worded = chain(refused_records(judged.replayed, agreed), _of_groups(groups), stale)
@@ -99,7 +102,7 @@ def emptied_rows(
 
 def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Row]:
     """A finding where the log holds records that can't be applied; otherwise none. replayed: the
-    rows Replayed.compared."""
+    rows of Records.compared."""
     rows = [row for row in replayed if row["content_sha256"] is None and row["refused"] > 0]
     first = min((row["first_refused"] for row in rows), key=itemgetter("offset"), default=None)
     epoch = None if first is None else committed.epoch_at(first["offset"])
@@ -129,7 +132,8 @@ def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
 
 def _at_batches(located: Iterable[Row], tables: ClusterTables) -> Iterator[Row]:
     """The findings with the file and the byte of the batch that holds their offset in the capture's
-    log. A finding without an offset stays as it is."""
+    log. A finding without an offset stays as it is; one whose offset is in no batch of the log is
+    left out."""
     for found in located:
         if found["offset"] is None:
             yield found
@@ -177,7 +181,8 @@ def _of_group(group: Row) -> Iterator[Row]:
 
 
 def _of_pairs(rows: list[Row]) -> Iterator[tuple[str, Finding]]:
-    """(capture_id, finding) of each pair, in the order of the replicas."""
+    """(capture_id, finding) of the conflicts, then of the divergences. Where one log conflicts
+    with, or diverges from, several others in the same way, this is one finding."""
     partings: dict[tuple[str, LogParting], list[int]] = {}
     conflicts: dict[tuple[str, int, int], list[int]] = {}
     for row in rows:

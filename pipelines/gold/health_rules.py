@@ -64,19 +64,25 @@ class JudgedState:
     """The time since when partitions with a leader refuse writes; None where no partition refuses
     them, or where no time is known."""
     returning: tuple[Returning, ...]
-    """The result of replica.doctor.health.returning.returning."""
+    """The brokers that are not live, in the order in which their starts bring most partitions back
+    (see replica.doctor.health.returning.returning)."""
     leaderless_in_restart: Mapping[int, int]
-    """The result of replica.doctor.health.leaderless.leaderless_in_restart."""
+    """By the id of each live broker that has lost a log directory: how many more partitions have no
+    leader while it restarts."""
     still_refusing: Mapping[str, tuple[int, ...]]
-    """The result of replica.doctor.health.refusing.still_refusing."""
+    """By its name, each partition that refuses writes even after all brokers are back: the brokers
+    whose replica lies in a log directory that is offline."""
     copy_first: tuple[CopyFirst, ...]
-    """The result of replica.doctor.health.copy_first.copies_first."""
+    """The brokers whose log directories have to be copied before a start (see
+    replica.doctor.health.copy_first.copies_first)."""
     emptied: tuple[Emptied, ...]
-    """The result of replica.doctor.health.emptied.emptied_brokers."""
+    """The brokers that hold partitions in a new log directory, because the former one is gone (see
+    replica.doctor.health.emptied.emptied_brokers)."""
     absent: Mapping[int, Absence]
-    """The result of replica.doctor.health.absent.absent_brokers."""
+    """By broker id: why a registered broker that holds replicas is not live."""
     releases: str
-    """The result of replica.doctor.health.startable.releases_text."""
+    """A sentence about the Kafka releases that can start; "" where the levels of features have not
+    changed since the brokers registered."""
 
 
 def judged_state(

@@ -71,7 +71,8 @@ class Silver:
     compared_before: ComparedBefore = field(default_factory=ComparedBefore)
     """The snapshots that an earlier build has compared with the log."""
     earlier_exposure: EarlierExposure | None = None
-    """The exposures that an earlier build found for the state that was then the newest one."""
+    """The exposures that an earlier build found for the state that was then the newest one; None
+    where there are none."""
     beside: BesideCluster = NOTHING_BESIDE
     """What other directories show of this cluster's voters. They were captured in the round of the
     newest captures, and are of another cluster or without a metadata log."""
@@ -154,7 +155,8 @@ class Gold:
     silver: Silver
     records: Records
     judge_health: Callable[[Sequence[Row]], Sequence[JudgedState]]
-    """The function that judges the newest states, given as rows of Gold.newest_states."""
+    """The function that judges the newest states. Its argument is the result of
+    Gold.newest_states."""
 
     @property
     def bronze(self) -> BronzeRows:
@@ -193,7 +195,8 @@ class Gold:
 
     @cached_property
     def _newest_round(self) -> tuple[ComparedRound, QuorumFiles]:
-        """The newest capture group, as the result of quorum_files_of."""
+        """(compared logs, content of the other files) of the newest capture group, by
+        quorum_files_of."""
         of, silver = self.bronze, self.silver
         logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
         newest = self.newest_captures
@@ -233,8 +236,8 @@ class Gold:
 
     @cached_property
     def emptied(self) -> list[Finding]:
-        """The finding on each voter that once ran, and of which the newest captures' round shows
-        only a directory without a metadata log."""
+        """The finding on each voter that once ran, if the round of the newest captures has only a
+        directory without a metadata log for its node."""
         without_log = self.silver.beside.without_log
         return [*judge_emptied(self.quorum, {n: of.directory for n, of in without_log.items()})]
 
@@ -294,5 +297,6 @@ class Gold:
         return self.judge_health(self.newest_states)
 
     def health(self, what: str) -> list[Row]:
-        """The rows of the judged states of one kind, FINDING or EXPOSURE: see JudgedState.rows."""
+        """The rows of the judged states of one kind, FINDING or EXPOSURE, as in
+        JudgedState.rows."""
         return [row for one in self.judged_states for row in one.rows if row["what"] == what]

@@ -19,12 +19,13 @@ _OF_CHANGE = ("leader_id", "voters", "granting_voters", "started_at")
 def known_epochs(
     bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords], agreed: AgreedBranch
 ) -> dict[int, Row]:
-    """For each epoch that any file of any replica names: start_offset, and leader_id, voters,
-    granting_voters and started_at of its LEADER_CHANGE record. Where two histories have a leader in
-    one epoch, the record is that of the agreed branch.
+    """By epoch, for each epoch that any file of any replica names: start_offset, and leader_id,
+    voters, granting_voters and started_at of the epoch's LEADER_CHANGE record. Where two histories
+    have a leader in one epoch, the record of the agreed branch counts.
 
-    Where no file has that record any more, its columns are None; but quorum-states may still name
-    the leader_id. Truncated branches and .log.deleted files count, so a known epoch stays known.
+    Where no file has the record any more, these columns are None, except leader_id if a
+    quorum-state names the leader. Truncated branches and .log.deleted files count, so a known epoch
+    stays known.
     """
     offsets: dict[int, list[int]] = defaultdict(list)
     batches = bronze.batches.at(np.flatnonzero(bronze.batches.is_sound))
@@ -51,8 +52,8 @@ def known_epochs(
 def _leader_changes(
     control: Mapping[BatchKey, ControlRecords], agreed: AgreedBranch
 ) -> dict[int, Row]:
-    """The LEADER_CHANGE record of each epoch that has any. Of several records it is the first one
-    on the agreed branch, or else the first."""
+    """By epoch, the LEADER_CHANGE record. Of several records the first one on the agreed branch
+    counts, or else the first one."""
     held = [(key, one.leader_change) for key, one in control.items() if one.leader_change]
     places = np.array([key[3:] for key, _ in held], np.int64).reshape(-1, 3)
     is_beside = ~agreed.has(places[:, 0], places[:, 1], places[:, 2])

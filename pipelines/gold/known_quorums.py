@@ -68,7 +68,7 @@ def furthest_captures(
     only newest captures is empty.
 
     status: rows of gold.replica_status. state: rows of bronze.replica_state. newest: ids of
-    captures. unsynced_from: see ReplicaLogs.
+    captures. unsynced_from: as in ReplicaLogs.
     """
     epochs = {row["capture_id"]: _or_less(row["leader_epoch"]) for row in state}
     rows = [*status]
@@ -113,12 +113,12 @@ def quorum_files_of(
     found: Iterable[Row],
     tables: ClusterTables,
 ) -> tuple[ComparedRound, QuorumFiles]:
-    """The compared logs of these captures of one group, and the content of their other files. The
-    facts about the quorum, and a plan of recover, are made from these.
+    """(compared logs, content of the other files) of captures of one group. The facts about the
+    quorum, and a plan of `recover`, are made from both.
 
     earlier: rounds of the ids of earlier captures of the same replicas, with one capture of each
-    replica in a round. They may show more than the newest captures do. state: rows of
-    bronze.replica_state. stated: from stated_voters. found: rows of bronze.findings. tables: the
+    replica in a round. The earlier captures may show more than the newest captures do. state: rows
+    of bronze.replica_state. stated: from stated_voters. found: rows of bronze.findings. tables: the
     tables in which registrations of controllers are looked up.
     """
     ids = [row["capture_id"] for row in captures]
@@ -154,7 +154,7 @@ def quorum_files_of(
 def _time_at(
     ids: Mapping[ReplicaKey, str], held: HeldBatches
 ) -> Callable[[ReplicaKey, int], int | None]:
-    """QuorumFiles.time_at for captures. ids: the capture_id of each replica."""
+    """The function QuorumFiles.time_at for captures. ids: the capture_id of each replica."""
     batches = held.batches
 
     def time_at(key: ReplicaKey, offset: int) -> int | None:

@@ -48,16 +48,16 @@ def _judged(epoch: int, start: int, groups: Sequence[Row]) -> tuple[str, bool]:
 
 
 def _reaches(epoch: int, start: int, group: Row) -> bool:
-    """Whether the group's branch decides which entry stands at the epoch's first offset: it holds
-    that offset, or it ends before and has a newer epoch."""
+    """Whether the group's branch decides which entry stands at the epoch's first offset: the branch
+    holds that offset, or the branch ends before and has a newer epoch."""
     if not group["branch"] or group["branch_start"] > start:
         return False
     return bool(start < group["branch_end"] or group["branch"][-1]["epoch"] > epoch)
 
 
 def _is_proven(epoch: int, group: Row) -> bool:
-    """Whether the group proves the epoch. An epoch has one leader, so any proven entry of it proves
-    its earlier entries."""
+    """Whether the group proves the epoch. An epoch has one leader, so a proven entry of the epoch
+    proves the epoch's earlier entries."""
     return any(
         head["epoch"] == epoch and head["commitment"] == "proven" for head in group["epochs"]
     )

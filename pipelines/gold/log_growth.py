@@ -9,8 +9,9 @@ from pipelines.cluster.rows import Row, from_microseconds
 
 
 def log_growth(cluster_id: str, facts: BranchFacts) -> Iterator[Row]:
-    """Rows of gold.log_growth. A batch's bytes are spread over its records by their lengths, so a
-    table's bytes add up to the log's. facts: the facts of the whole agreed branch."""
+    """Rows of gold.log_growth. A batch's bytes are spread over its records by their lengths, so the
+    bytes of all rows add up to the bytes of the log. facts: the facts of the whole agreed
+    branch."""
     for row in facts.growth.to_pylist():
         yield {
             "cluster_id": cluster_id,

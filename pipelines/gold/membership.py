@@ -174,8 +174,8 @@ Entries = Mapping[int, LogBatch]
 
 
 def wanted_offsets(members: Iterable[RoundMember]) -> dict[int, tuple[int, ...]]:
-    """By round, the offsets whose entries are compared: the first offset of each log, where the
-    round has several clusters."""
+    """By round, the offsets whose entries are compared: the first offset of each log. Rounds with a
+    single cluster are left out."""
     return {
         number: tuple(sorted({o.first_offset for o in some if o.first_offset is not None}))
         for number, some in grouped(members, attrgetter("ingest_seq")).items()

@@ -34,7 +34,7 @@ def metadata_changes(written: pa.Table) -> pa.Table:
 
 
 def reported_changes(written: pa.Table) -> pa.Table:
-    """All changes, also equal ones of several branches. written: rows of WRITTEN."""
+    """All changes, also equal changes of several branches. written: rows of WRITTEN."""
     return rows_of_kind(written, CHANGE, OF_CHANGE, {"record_offset": "offset", "valid_from": "at"})
 
 

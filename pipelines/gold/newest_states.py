@@ -77,8 +77,8 @@ def lags_of(status: Iterable[Mapping[str, Any]], quorum: KnownQuorum) -> dict[in
 
 
 def own_ends_in(captures: Iterable[Row], held: HeldBatches) -> dict[int, OwnEnd]:
-    """Cluster.own_ends by the newest capture group. captures: its rows of bronze.captures. held:
-    the batches that they held."""
+    """The value for Cluster.own_ends, by the newest capture group. captures: the group's rows of
+    bronze.captures. held: the batches that the captures held."""
     return own_ends_of(_ends(captures, held))
 
 
@@ -109,7 +109,7 @@ def _preference(row: Row, end: int) -> tuple[int, datetime, int, str]:
 
 def newest_range(ranges: Iterable[Row]) -> Row | None:
     """The row of gold.state_ranges that ends with a cluster's newest state; None where no state is
-    known. ranges: the cluster's rows."""
+    known. ranges: the cluster's rows of gold.state_ranges."""
     return max(ranges, key=itemgetter("to_offset"), default=None)
 
 

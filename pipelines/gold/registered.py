@@ -25,8 +25,8 @@ def registered_later(
     tables: ClusterTables,
 ) -> dict[ReplicaKey, RegisteredLater]:
     """For each controller that registered when it had more records than its log now has: its
-    registration. captures: a capture of each replica, as a row of one_row_per_capture. logs, ends:
-    of these captures."""
+    registration. captures: a capture of each replica, as a row of one_row_per_capture. logs: the
+    logs of these captures. ends: the ends of these logs."""
     behind = logs_behind(logs, ends)
     if behind is None:
         return {}

@@ -39,7 +39,7 @@ class _Snapshot(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """The input of the table's rows."""
+    """The input of the rows of gold.replica_status."""
 
     held: HeldBatches
     snapshots: Mapping[str, _Snapshot]
@@ -49,9 +49,9 @@ class _Parts(NamedTuple):
     stated: Mapping[str, Row]
     """By capture_id: the voters that a capture's files name."""
     groups: Mapping[str, Row]
-    """The groups by their names."""
+    """The rows of group_findings, by the name of the group."""
     newest: str | None
-    """The name of the newest group."""
+    """The name of the newest group; None without any group."""
 
 
 def replica_status(
@@ -116,7 +116,7 @@ def _with_lag(members: Sequence[Row], name: str, parts: _Parts) -> Iterator[Row]
 
 def _log_times(held: HeldBatches, capture_id: str, agreed_end: int | None) -> _LogTimes:
     """The facts of a capture's log. agreed_end: the end (exclusive) of the part of the log that the
-    agreed branch has, too; None where the log was compared with no other one."""
+    agreed branch has, too; None where the log was compared with no other log."""
     places = held.places(capture_id)
     if agreed_end is None or not len(places):
         return _LogTimes()
@@ -186,8 +186,8 @@ def _is_voter(capture: Row, voters: Sequence[Row] | None) -> bool | None:
 
 def _role(state: Mapping[str, Any], node: int, is_voter: bool | None) -> str | None:
     """The replica's role by its quorum-state, in the words of current-state of KafkaRaftMetrics. A
-    leader is a leader here, although it would be resigned after a restart. None without a
-    quorum-state."""
+    node that its own quorum-state names as leader counts as leader, although it would be resigned
+    after a restart. None without a quorum-state."""
     leader = state.get("leader_id")
     if state.get("quorum_version") is None:
         return None

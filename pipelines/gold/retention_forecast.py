@@ -100,8 +100,8 @@ def _forecast(log_bytes: int, kept: _Kept, growth: _Growth, by_snapshots: int | 
 
 def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> datetime | None:
     """The time at which the log and its snapshots reach MAX_BYTES. None where they don't grow,
-    where the growth is unknown, and where the time is at least FAR_MS away. in_files: their bytes
-    now. by_snapshots: bytes a day."""
+    where the growth is unknown, and where the time is at least FAR_MS away. in_files: the bytes of
+    the log and its snapshots now. by_snapshots: the bytes by which the snapshots grow in a day."""
     if growth.bytes_per_day is None or growth.log_time_ms is None:
         return None
     per_day = growth.bytes_per_day + by_snapshots

@@ -18,13 +18,15 @@ _FACTS = ("size_bytes", "record_count", "last_contained_log_timestamp")
 
 
 def marks_of(snapshots: Iterable[Row]) -> tuple[int, ...]:
-    """The offsets of BranchQuestions.marks for these snapshots. snapshots: bronze's rows."""
+    """The offsets of BranchQuestions.marks for these snapshots. snapshots: rows of
+    bronze.snapshots."""
     return tuple(sorted({row["end_offset"] for row in snapshots if row["end_offset"] > 0}))
 
 
 def snapshot_cadence(snapshots: Iterable[Row], below: _Below) -> Iterator[Row]:
-    """The rows of one cluster. snapshots: bronze's rows. below: for each offset of marks_of, the
-    bytes and the number of offsets of the batches of the agreed branch that begin below it.
+    """The rows of one cluster. snapshots: rows of bronze.snapshots. below: for each offset of
+    marks_of, the bytes and the number of offsets of the batches of the agreed branch that begin
+    below it.
 
     Files that were never complete, and the bootstrap snapshot 0-0, are left out.
     """

@@ -1,8 +1,8 @@
 """The snapshots of a cluster: check's verdicts on them, by the replay and by comparison with each
 other.
 
-The parameter `replayed` has the rows of Replayed.compared of pipelines.replay.reading. A cluster is
-replayed in one part, so one row has all results of a comparison.
+The parameter `replayed` has rows of pipelines.replay.compared.REPLAYED. The results of all parts of
+a replay are added up, so one row has all results of a comparison.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ def _beside_first(other: Row, first: Row, replayed: dict[tuple[Any, ...], Row]) 
 
 
 def _difference(one: Row, *, is_swapped: bool) -> EntityDifference:
-    """The difference of this snapshot from the first one, whichever of the two was compared with
-    the other."""
+    """The difference of a snapshot from the first snapshot of its id. is_swapped: whether `one` is
+    the difference of the first snapshot from this snapshot."""
     found = difference_of(one)
     if not is_swapped:
         return found

@@ -30,14 +30,14 @@ class _GroupLogs(NamedTuple):
     """The logs of one capture group."""
 
     ends: dict[str, OffsetAndEpoch]
-    """The end of each capture's log."""
+    """The end of each capture's log, by capture_id."""
     together: ClusterLogs
 
 
 def beside_other_logs(found: Iterable[Row], status: Iterable[Row]) -> Iterator[Row]:
-    """The findings. A finding about elections is judged by the logs of the newest group that has
-    its capture: it may become a note, and a note a finding. found: rows of bronze.findings. status:
-    rows of gold.replica_status."""
+    """The rows of `found`. A finding about elections is judged by the logs of the newest group that
+    has its capture: it may become a note, and a note a finding. found: rows of bronze.findings.
+    status: rows of gold.replica_status."""
     rows = list(found)
     if not any(row["rule"] in _OF_ELECTIONS for row in rows):
         yield from rows

@@ -32,10 +32,10 @@ def truncations(
     """Rows of gold.truncations: a row for each run of offsets that one capture was the last to
     hold, and that one capture shows to be gone.
 
-    proven: gives the proven offsets of batches, as proven_ranges does. captures: bronze's rows.
-    unsynced: the result of unsynced_from. Batches that were deleted after a snapshot are not
-    truncated: they have removed_at. Batches beyond a run of zeros are not truncated either: the
-    replica never synced them, so it had acknowledged nothing there.
+    proven: gives the proven offsets of batches, as proven_ranges does. captures: rows of
+    bronze.captures. unsynced: the result of unsynced_from. Batches that were deleted after a
+    snapshot are not truncated: they have removed_at. Batches beyond a run of zeros are not
+    truncated either: the replica never synced them, so it had acknowledged nothing there.
     """
     rounds = round_names(captures, lambda row: (replica_of(row), row["captured_at"]))
     zeros = {

@@ -47,8 +47,8 @@ _FORMATTED = frozenset(rule.id for rule in RULES_ABOUT_FORMATTED)
 
 @dataclass(frozen=True)
 class NewestEvidence:
-    """What the newest capture group of a cluster shows by itself. A cluster without any log has the
-    newest round instead of a group."""
+    """The evidence on a cluster from its newest capture group alone; for a cluster without any log,
+    from its newest ingest round."""
 
     captures: Sequence[Row]
     """The group's rows of bronze.captures, with the columns of CAPTURE_COLUMNS."""
@@ -86,7 +86,7 @@ def verdicts(
     between: Iterable[Row],
     rounds: Mapping[int, RoundDirectories],
 ) -> Iterator[Row]:
-    """The row of each cluster.
+    """The rows of gold.verdicts, one for each cluster.
 
     between: rows of membership_findings, also those of earlier builds. A finding counts for the
     cluster of the directory that it is about. rounds: the rounds of the newest captures. A finding

@@ -168,9 +168,9 @@ def _agrees(
 def _itself_agrees(
     voters: Sequence[Row], reference: Sequence[Row] | None, node: int
 ) -> bool | None:
-    """Whether the reference names this replica as a voter with the same directory, or without one.
-    voters: the replica itself, as its meta.properties names it. node: its node id. None where the
-    reference names no voter with this id."""
+    """Whether the reference names this replica as a voter with the same directory, or as a voter
+    without a directory. voters: the replica itself, as its meta.properties names it. node: its node
+    id. None where the reference names no voter with this id."""
     is_voter = (
         None if reference is None else any_true(are_equal(r["voter_id"], node) for r in reference)
     )
@@ -189,7 +189,7 @@ def _has(reference: Sequence[Row] | None, one: Row) -> bool | None:
 
 def _is(one: Row, other: Row) -> bool | None:
     """Whether two voters may be the same; None where a node id is unknown. A voter without a
-    directory id may have any."""
+    directory id may have any directory."""
     directories = (known_directory(voter["directory_id"]) for voter in (one, other))
     return all_true(
         (are_equal(one["voter_id"], other["voter_id"]), are_equal(*directories) is not False)

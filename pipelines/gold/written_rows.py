@@ -15,7 +15,8 @@ def rows_of_kind(
     columns: Sequence[str],
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
-    """The rows of one kind, with cluster_id and these columns. renamed: new names by old names."""
+    """The rows of WRITTEN whose kind is `what`, with cluster_id and `columns`. renamed: new names
+    of columns, by old names."""
     is_of_kind = pc.equal(written["what"], what)
     rows = written.select(["cluster_id", *columns])
     of_kind = rows if pc.all(is_of_kind).as_py() else rows.filter(is_of_kind)

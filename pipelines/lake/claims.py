@@ -79,8 +79,8 @@ class Claim:
         self.path = f"{self.folder}/{uuid.uuid4().hex}"
 
     def take(self) -> bool:
-        """Tries to take the lake. Gives whether it succeeded. Where it failed, it has removed the
-        claim."""
+        """Tries to take the lake. Returns whether this succeeded; if not, the claim is removed
+        again."""
         self.renew()
         if not self._others():
             return True

@@ -1,7 +1,8 @@
-"""Keeps a note of what is being forgotten in a file of the lake, until the work is done.
+"""Keeps a note of what `kraftlake forget` is removing, in a file of the lake, until the work is
+done.
 
-While a table is half forgotten, bronze.captures still has its rows, and an ingest would rely on
-them. So every job that writes to the lake first calls `refuse_half_forgotten`.
+While the work is half done, bronze.captures still has the captures that are being removed, and an
+ingest would rely on them. So every job that writes to the lake first calls `refuse_half_forgotten`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     stream itself
 
 The view is made while it is read, and nothing of it is stored: docs/how-to/other-engines.md has the
-measurement behind that.
+measurement behind this choice.
 """
 
 from __future__ import annotations

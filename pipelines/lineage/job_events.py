@@ -65,7 +65,7 @@ def job_events(
 
 
 def _attempted(tell: Callable[[], _Told], warn: Callable[[str], None]) -> _Told | None:
-    """The result of the function; None where it failed."""
+    """The result of `tell`. Where `tell` raises an error: None, and a line for `warn`."""
     try:
         return tell()
     except Exception as error:  # noqa: BLE001 - of any transport; the job goes on

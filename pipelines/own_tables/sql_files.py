@@ -111,7 +111,7 @@ def _text(file: Path) -> str:
 
 
 def _parted(text: str) -> tuple[list[str], str]:
-    """The comment lines at the top, without their signs, and the query."""
+    """The comment lines at the top, without the signs of a comment, and the query."""
     lines = text.splitlines()
     header = []
     for line in lines:

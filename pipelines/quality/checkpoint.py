@@ -37,7 +37,7 @@ class _Later:
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module's spec, None for all other modules."""
+        """The spec of a module in _SEEN_LATER; None for all other modules."""
         spec = PathFinder.find_spec(name, path, target) if name in _SEEN_LATER else None
         if spec is not None and spec.loader is not None:
             spec.loader = importlib.util.LazyLoader(spec.loader)
@@ -93,9 +93,9 @@ _SEVERITY = {"warn": "info", "quarantine": "warning", "stop": "critical"}
 
 
 class RunCounts(TableMetricProvider):
-    """The metric from which the expectations below are judged: the number of rows that break each
-    expectation of each table. It is the content of the batch that Great Expectations gets, and no
-    query."""
+    """The metric by which this module's expectations are judged: the number of rows that break each
+    expectation of each table. Its values are the batch that Great Expectations gets, so no query is
+    needed."""
 
     metric_name = _COUNTS
 
@@ -110,8 +110,8 @@ class RunCounts(TableMetricProvider):
 
 
 class _Counted:
-    """An expectation whose broken rows were counted before. The batch has their number. meta: names
-    the table."""
+    """An expectation whose broken rows were counted before. The batch has the number of these rows.
+    meta: has the table's name."""
 
     def get_validation_dependencies(self: Any, *_: Any, **given: Any) -> ValidationDependencies:
         # Great Expectations' own also asks for all arguments: a quarter of a run's time

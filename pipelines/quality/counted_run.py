@@ -32,7 +32,7 @@ class CountedTable(TypedDict):
     rows: int
     """The number of judged rows of the table."""
     expectations: list[CountedExpectation]
-    """The table's suite, in order."""
+    """The counts for each expectation of the table's suite, in the suite's order."""
 
 
 class CountedRun(TypedDict):

@@ -30,7 +30,8 @@ class Action(StrEnum):
     `action`."""
 
     WARN = "warn"
-    """The build records the rows and continues: damaged or hostile input may look like that."""
+    """The build records the rows and continues, because damaged or hostile input may have such
+    rows."""
     QUARANTINE = "quarantine"
     """The build leaves the rows out of all that it derives, and keeps them in gold.quarantined_rows
     with the reason."""
@@ -46,9 +47,9 @@ class Action(StrEnum):
     ) -> Expectation:
         """An expectation of type ROW with this action.
 
-        condition: SQL that Spark and DataFusion understand alike; a row for which it is NULL breaks
-        it. Or a function as in Expectation.predicate, for a condition that SQL can't express.
-        doubtful: as in Expectation.
+        condition: SQL that Spark and DataFusion understand alike (a row for which it is NULL breaks
+        the expectation), or a function as in Expectation.predicate, for a condition that SQL can't
+        express. doubtful: as in Expectation.
         """
         predicate = None if isinstance(condition, str) else condition
         told = condition if isinstance(condition, str) else condition.__name__
@@ -69,7 +70,8 @@ class Expectation:
     meaning: str
     """A sentence that holds for every good row."""
     predicate: Callable[..., bool] | None = None
-    """Set for a condition that SQL can't express: a function of the values of `columns`."""
+    """A function of the values of `columns`, for a condition that SQL can't express; None for
+    another expectation."""
     doubtful: Callable[..., Sequence[int]] | None = None
     """A function of the Arrow arrays of `columns`, which gives the indices of the rows that
     `predicate` has to judge. All other rows satisfy the expectation. None where `predicate` has to
@@ -123,7 +125,8 @@ class Beside:
 
     @property
     def sql(self) -> str:
-        """SQL over the table's row `t`, which Spark and DataFusion understand alike."""
+        """The SQL of this value over the table's row `t`, which Spark and DataFusion understand
+        alike."""
         function, within = "lag" if self.is_before else "lead", ", ".join(self.within)
         over = f"(PARTITION BY {within} ORDER BY t.{self.by} NULLS FIRST)"
         return f"{function}(t.{self.column}) OVER {over}"

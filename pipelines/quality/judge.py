@@ -39,7 +39,7 @@ from pipelines.tables.contract import Contract
 from replica.metadata.variant_reader import decode_variant
 
 SAMPLE = 5
-"""The most keys of broken rows that are kept."""
+"""The most rows that break an expectation and whose keys are kept."""
 _CONTEXT = "_is_context"
 _READING: Mapping[str, Any] = {"use_threads": False, "batch_readahead": 1, "fragment_readahead": 1}
 """How data files are read: the tasks of a build share the processors and the memory already."""
@@ -224,7 +224,7 @@ class _Counts:
     """Gives columns of the judged rows, where `judged` may lack some that predicates need."""
 
     def judgements(self) -> tuple[Judgement, ...]:
-        """The counts of each cluster."""
+        """The judgement of each cluster's rows."""
         by_sql = ", ".join(
             f"{broken_count(one)} AS c{number}"
             for number, one in enumerate(self.suite.expectations)

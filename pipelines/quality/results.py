@@ -116,8 +116,8 @@ def write_left_out(
     rows: Sequence[LeftOut],
     kept: Set[str],
 ) -> None:
-    """Makes gold.quarantined_rows hold exactly these rows, and the rows that it has of the clusters
-    in `kept`. Commits nothing where the table has no rows and gets none.
+    """Makes gold.quarantined_rows hold exactly `rows`, and those of its earlier rows that are of
+    the clusters in `kept`. Commits nothing where the table has no rows and gets none.
 
     versions: the version of each table, by name. at: the time of the run, in UTC.
     """

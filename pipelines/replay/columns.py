@@ -70,7 +70,7 @@ class RecordPlace(NamedTuple):
 
 def is_unknown(rows: pa.Table, passed_over: PassedOver = NOTHING) -> _Mask:
     """Whether each record has an api key, version or control type that this release doesn't know,
-    and isn't passed over. rows: RECORDS."""
+    and isn't passed over. rows: with the columns of RECORDS."""
     is_control = mask_of(rows["is_control"])
     found = ~is_control & _has_unknown_bytes(rows)
     if passed_over:
@@ -80,7 +80,8 @@ def is_unknown(rows: pa.Table, passed_over: PassedOver = NOTHING) -> _Mask:
 
 
 def counts_passed_over(rows: pa.Table, passed_over: PassedOver) -> Counter[int]:
-    """How many of the records are passed over, by their api key. rows: RECORDS."""
+    """How many of the records are passed over, by their api key. rows: with the columns of
+    RECORDS."""
     if not passed_over:
         return Counter()
     found = ~mask_of(rows["is_control"]) & _has_unknown_bytes(rows)

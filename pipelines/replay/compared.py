@@ -45,8 +45,9 @@ For a run content_sha256 and epoch are NULL. A row has the results of one part o
 
 against_sha256: the other content of the snapshot's id with which the snapshot was compared; NULL
 where it was compared with the log. refused: how many records can't be applied. orphans, dropped: as
-in check.snapshots.Differing. sample: the first of the other differences (place: as in PLACE_OF).
-explained_sample: the first orphans and dropped entities, where two contents were compared.
+in replica.doctor.check.snapshot_validity.Differing. sample: the first of the other differences
+(place: as in PLACE_OF). explained_sample: the first orphans and dropped entities, where two
+contents were compared.
 """
 
 COUNTS = ("different", "orphans", "dropped", "refused")

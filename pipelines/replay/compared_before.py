@@ -31,14 +31,15 @@ _Ids = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class ComparedBefore:
-    """What an earlier build found about a cluster."""
+    """The snapshots of a cluster that an earlier build found equal to the log, and the log at that
+    build."""
 
     branch: pa.Table = field(default_factory=COMMITTED_LOG.arrow_columns(ENTRY).empty_table)
     """The columns ENTRY of the cluster's rows of silver.committed_log."""
     equal: Collection[_Ids] = ()
     """End offset, epoch and content of each snapshot that was equal to the log."""
     stayed: int = 0
-    """The records below this offset have not changed since that build."""
+    """The records below this offset have not changed since the earlier build."""
 
     def still_equal(
         self, committed: Sequence[pa.Table], snapshots: Iterable[PlannedSnapshot]

@@ -117,8 +117,8 @@ class History:
             self._tell(namer, writes, entry, names)
 
     def _end(self, step: End) -> None:
-        """Ends a run. Versions that are open at the log's end stay open. At another end, the end of
-        their validity is unknown."""
+        """Ends a run. Versions that are open at the log's end stay open. Where a run ends earlier,
+        its open versions end with the run, at an unknown time."""
         if self._part.bucket == 0:  # every part sees the same runs
             self._ranges.append((step.run.base_offset, step.run.end))
         to_offset = None if step.is_log_end else step.run.end

@@ -66,9 +66,9 @@ class PartitionsReplay:
     """The number of records that can't be applied, that History.read didn't give, and that
     History.refused has not returned yet."""
     changes: list[tuple[Any, ...]] = field(default_factory=list)
-    """The rows made so far as single changes."""
+    """Rows of changes, made one by one, that were not taken yet."""
     batches: list[pa.RecordBatch] = field(default_factory=list)
-    """The rows made so far as batches of WRITTEN."""
+    """Batches of WRITTEN that were not taken yet."""
 
 
 class Partitions:
@@ -90,8 +90,8 @@ class Partitions:
         self._replay, self._one_by_one = None, 0
 
     def take(self, entries: Entries, row: int, of: PartitionsReplay) -> int:
-        """Replays entries by the kernel. Gives the first row from `row` on that is for the scalar
-        replay."""
+        """Replays entries by the kernel. Gives the first row from `row` on that the scalar replay
+        has to apply; the number of rows where there is none."""
         if self._replay is None:
             self._one_by_one += 1
             if ready():

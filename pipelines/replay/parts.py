@@ -103,9 +103,9 @@ class Part:
         """All steps of this part in the order of offsets. The caller iterates over them once.
 
         The steps at one offset are, in this order: the contents of snapshots that end there, the
-        beginning of a run, the LostRecords of branches that leave the agreed one there, and the end
-        of a run. In a run without a base, Entries and LostRecords are left out, because its replay
-        can't begin.
+        beginning of a run, the LostRecords of branches that leave the agreed branch there, and the
+        end of a run. In a run without a base, Entries and LostRecords are left out, because its
+        replay can't begin.
         """
         due = _Schedule(self)
         for (source, position), some in groupby(

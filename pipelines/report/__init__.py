@@ -5,7 +5,8 @@ directories.
 - `queries`, `change_queries`: the SQL; `evidence`: what is known of one cluster.
 - `divergences`, `losses`: where logs diverge, and what replicas lost or would lose.
 - `report_facts`: the facts of which the verdict is made. `clauses`, `loss_clauses`: what the logs
-  show besides check's verdict, as `clause`s. `verdict`: both. `summary`: the first page.
+  show besides check's verdict, as objects of `clause`. `verdict`: check's verdict and these
+  clauses. `summary`: the first page.
 - `svg`, `axis`: drawing; `lanes` with `epoch_lanes` and `leader_lanes`, `fork`, `activity`: the
   figures.
 - `record_rows`: records as `kraftlake dump` shows them. `meaning`: lost changes in words; `moved`:

@@ -22,7 +22,7 @@ _HEAD, _BAR, _GAP = 18, 22, 10
 def draw(identity: str, rows: Iterable[Row], fills: Fills) -> Html | None:
     """The drawing of rows of queries.leaders; None where no epoch has a time and a leader.
 
-    Blocks above each other in two lanes are two nodes that wrote at the same time, each in its own
+    Blocks above each other in two lanes show that two nodes wrote at the same time, each in its own
     epoch.
     """
     led: dict[int, list[Block]] = defaultdict(list)

@@ -165,7 +165,7 @@ def _place(loss: LostRecordCount) -> str:
 
 
 def _commitment(found: Sequence[LostRecordCount], facts: ReportFacts) -> Iterator[Clause]:
-    """How sure it is that no committed record was lost."""
+    """Clauses that say how sure it is that no committed record was lost."""
     unproven = max(loss.unproven for loss in found)
     if unproven:
         told = f"nothing here proves whether {unproven} of them were committed"

@@ -43,7 +43,7 @@ class LostRecordCount:
     unproven: int
     superseded: int
     epochs: tuple[int, ...] = ()
-    """The epochs of the records, where the tables have them."""
+    """The epochs of the lost records; empty where no table has them."""
     end: int | None = None
     """The end of a run that is gone, exclusive; None for other records."""
     capture_group: str = ""

@@ -157,8 +157,8 @@ def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, i
 
 
 def _merged(changes: Iterable[tuple[LostChange, int]]) -> Iterator[tuple[LostChange, int]]:
-    """Each type of change once. Only the creation and deletion of partitions are apart where their
-    topic was created or deleted too."""
+    """(change, number) for each type of change. The creations and deletions of partitions whose
+    topic was created or deleted, too, are counted apart."""
     counts: dict[LostChange, int] = {}
     for one, count in changes:
         with_topic = one.with_topic and one.change in _TOPICS_OF

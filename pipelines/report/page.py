@@ -33,7 +33,7 @@ class Report:
     """The content of a page."""
 
     lake: Lake | None
-    """None for a page that is made of directories without a lake."""
+    """The lake; None for a page that is made of directories without a lake."""
     version: str
     generated_at: datetime
     clusters: tuple[ClusterView, ...]

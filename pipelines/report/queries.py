@@ -76,7 +76,7 @@ def ms(time: Sql) -> Sql:
 
 
 def newest(cluster: str) -> Sql:
-    """A CTE: the newest capture of each replica, of its whole log where there is such a capture."""
+    """A CTE: the newest capture of each replica, if possible a capture of its whole log."""
     return f"""\
 newest AS (
   SELECT node_id, directory_id, capture_id, capture_group, captured_at, source,

@@ -44,7 +44,8 @@ class Rounds:
         return time_text(captured_at) if known is None else known.label(time_text, ms_text)
 
     def short(self, captured_at: datetime) -> str:
-        """The name within a sentence, without the time of the newest record."""
+        """The name of the captures of that time, for the middle of a sentence and without the time
+        of their newest record."""
         known = self._rounds.get(captured_at)
         if known is None or known.has_own_time:
             return time_text(captured_at)

@@ -25,8 +25,8 @@ class ReportSource:
     VARIANT is decoded. Raises KraftlakeError."""
 
     def figure(self, sql: str) -> Figure:
-        """The query's rows. If they have a column `total`, it is the number of rows
-        before LIMIT."""
+        """The query's rows. Where the rows have a column `total`, its value is the figure's total:
+        the number of rows before LIMIT."""
         rows = tuple(self.ask(sql))
         total = rows[0]["total"] if rows and "total" in rows[0] else len(rows)
         return Figure(sql, rows, total)

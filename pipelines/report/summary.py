@@ -31,7 +31,8 @@ _UNLED = {
     LEADER_GAVE_UP.id: ", and gave up: nobody is known to lead since",
     ELECTIONS_WITHOUT_WINNER.id: ", and no election is known that was won since",
 }
-"""The end of the sentence about the newest leader, by the rule that shows that it leads no more."""
+"""The end of the sentence about the newest leader, by the rule that shows that this leader leads no
+more."""
 _ONE_OF_TWO = ", in one of two histories"
 HIGH, LIMITED = "high", "limited"
 
@@ -63,8 +64,8 @@ def summary(
     history: ClusterHistory | None = None,
 ) -> Summary:
     """The sentences of a cluster. voters: node ids of the newest epoch that names voters. known:
-    None where it is unknown when partitions had no leader. history: None where the lake lacks it,
-    and for directories, whose page has a section of events."""
+    None where it is unknown when partitions had no leader. history: None where the lake lacks the
+    tables of the history, and for directories, whose page has a section of events."""
     found, refused = ((), ()) if known is None else (known.outages, known.refusals)
     if facts.has_two_histories:
         found, refused = (), ()  # they are those of one history, which may be the wrong one
@@ -115,7 +116,8 @@ def _outage(
     last: int,
     unasked: Collection[int | None],
 ) -> Outage:
-    """The outage from step `first` to step `last`, both inclusive. unasked: see _fenced_unasked."""
+    """The outage from step `first` to step `last`, both inclusive. unasked: the result of
+    _fenced_unasked."""
     worst = at_most(steps, counts[first : last + 1], first)
     is_over = last + 1 < len(counts)
     until = steps.times[last + 1] if is_over else None
@@ -209,9 +211,9 @@ def _without_leader(evidence: Evidence) -> int | None:
 def _of_partitions(
     known: KnownOutages | None, facts: ReportFacts, now: int | None, *, is_all: bool
 ) -> Iterator[str]:
-    """Sentences about the partitions that had no leader. now: how many have none in the newest
-    state; None where that isn't known. is_all: whether nothing is missing from the captures, so
-    that "never" may be said."""
+    """Sentences about the partitions that had no leader. now: the number of partitions without
+    leader in the newest state; None where that number isn't known. is_all: whether nothing is
+    missing from the captures, so that "never" may be said."""
     if facts.has_two_histories:
         yield (
             "There are two histories. Which partitions have no leader depends on which one is "

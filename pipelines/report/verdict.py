@@ -32,8 +32,9 @@ class ReportVerdict:
 
     @property
     def leading(self) -> Clause | None:
-        """The clause with which the text begins: the worst one, if it is worse than check's
-        verdict; otherwise None. A loss that is over, for example, only earlier captures show."""
+        """The clause with which the text begins: the worst clause, if it is worse than check's
+        verdict; otherwise None. Such a clause may be about a loss that is over, which only earlier
+        captures show."""
         worst = min(self.clauses, key=lambda one: one.level.rank, default=None)
         if worst is None or self.judged is None:
             return worst

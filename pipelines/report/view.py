@@ -86,7 +86,7 @@ class TruncatedView:
 
 
 class Section(NamedTuple):
-    """A section of the page. name: the end of its id."""
+    """A section of the page. name: the end of the section's id."""
 
     name: str
     title: str
@@ -160,7 +160,7 @@ def cluster_view(
     beside: tuple[Section, ...] = (),
 ) -> ClusterView:
     """The view of one cluster. number: the number of the cluster on the page, from 1. history: the
-    cluster's history; None where the lake lacks it. beside: see ClusterView."""
+    cluster's history; None where the lake lacks it. beside: as in ClusterView."""
     identity = f"c{number}"
     replicas = evidence.replicas.rows
     names = Names([replica_of(row) for row in (*replicas, *evidence.captures.rows)])

@@ -18,7 +18,8 @@ class Engine(StrEnum):
 
 
 def is_submitted() -> bool:
-    """True where spark-submit started this process and waits for it to talk to its JVM."""
+    """True where spark-submit started this process, and waits for this process to connect to its
+    JVM."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 

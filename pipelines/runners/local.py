@@ -37,7 +37,8 @@ def cores() -> int:
 @dataclass
 class LocalRunner(Runner):
     """Runs units in this process. Where there are several units, and enough work in them, threads
-    or other processes share it. Use it as a context manager: the processes end with the context."""
+    or other processes share the work. Use it as a context manager: the processes end with the
+    context."""
 
     name: str = "local"
     at_once: int = field(default_factory=cores)

@@ -124,7 +124,8 @@ class SparkRunner(Runner):
         return given
 
     def _results(self, found: pa.Table, count: int) -> list[Attempted]:
-        """The result or error of each unit; a group without rows gives nothing."""
+        """The result of each unit; for a group without rows the result None. Where units failed,
+        only the error of one of them."""
         known: dict[int, Attempted] = {}
         for attempted in found["attempted"].to_pylist():
             one: Attempted = pickle.loads(attempted)  # noqa: S301 - from our own tasks

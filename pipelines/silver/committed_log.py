@@ -319,9 +319,9 @@ class _NewerGroups:
         return min(starts, default=_END)
 
     def passed(self, epoch: int, rank: int) -> Ranges:
-        """The offsets at which the branch of a newer group decides the entry. It holds an entry
-        there; or it ends before, and has a newer epoch than `epoch`, so that no entry of `epoch`
-        can follow."""
+        """The offsets at which the branch of a newer group decides the entry. This branch holds an
+        entry there; or it ends before, and has a newer epoch than `epoch`, so that no entry of
+        `epoch` can follow."""
         return union(
             OffsetRange(
                 group["branch_start"],
@@ -344,7 +344,7 @@ def proven_ranges(
     held: HeldBatches, groups: Iterable[Row], wanted: Iterable[Batch]
 ) -> Mapping[Batch, Ranges]:
     """The parts of the wanted batches that some capture group proves to be committed, even where
-    another proof contradicts this one."""
+    another proof contradicts this proof."""
     found: dict[Batch, list[OffsetRange]] = {batch: [] for batch in wanted}
     bases = np.array(sorted({base_offset for base_offset, _, _ in found}), np.int64)
     for group in groups if found else ():

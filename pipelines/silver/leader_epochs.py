@@ -101,8 +101,8 @@ def _epoch_row(capture: Row, epoch: int, found: Row, *, agrees: bool) -> Row:
 
 
 def _leader_change_agrees(found: Row, first_offset: int | None) -> bool:
-    """Whether the epoch's first record is its LEADER_CHANGE. It may be absent where the epoch's
-    head was deleted."""
+    """Whether the epoch's first record is its LEADER_CHANGE. This record may be absent where the
+    epoch's head was deleted."""
     start, change = found["start_offset"], found["leader_change"]
     if start is None:
         return True

@@ -32,7 +32,7 @@ _TIME = pa.timestamp("us", tz="UTC")
 
 
 def log_runs(rows: pa.Table) -> pa.Table:
-    """The runs of a cluster's batches, as rows of the table, ascending by offset.
+    """The runs of a cluster's batches, as rows of silver.log_runs, ascending by offset.
 
     rows: COLUMNS of bronze.log_batches. With a column `batches`, a row stands for that many batches
     (see `rows_of_runs`), so that runs of neighbouring offsets can be joined. Batches that no
@@ -101,7 +101,8 @@ def _is_contested(base: Longs, last: Longs, epoch: Longs) -> npt.NDArray[np.bool
 def _table(
     rows: pa.Table, in_order: Longs, starts: Longs, entry: Longs, order: Longs, firsts: Longs
 ) -> pa.Table:
-    """The rows of the table. starts: the first batch of each run, as an index into `in_order`."""
+    """The rows of silver.log_runs. starts: the first batch of each run, as an index into
+    `in_order`."""
 
     def added(column: Longs) -> Longs:
         return np.add.reduceat(column[entry][in_order], starts)
@@ -144,7 +145,7 @@ _OF_HOLDER = ("node_id", "directory_id", "last_seen", "truncated_at", "in_log")
 
 
 def _holders(rows: pa.Table, of_run: Sequence[Longs]) -> pa.Array:
-    """The replicas that held the first batch of each run, as the table has them."""
+    """The replicas that held the first batch of each run, as in the column `holders`."""
     places = np.concatenate(of_run)
     taken = rows.select(_OF_HOLDER).take(pa.array(places)).combine_chunks()
     kind = LOG_RUNS.arrow_schema.field("holders").type
@@ -158,8 +159,8 @@ def _holders(rows: pa.Table, of_run: Sequence[Longs]) -> pa.Array:
 
 
 def rows_of_runs(runs: pa.Table) -> pa.Table:
-    """The runs in the form of bronze.log_batches: a row for each run and each replica that held
-    it, with the columns COLUMNS and `batches`. runs: rows of the table."""
+    """The runs in the form of bronze.log_batches: a row for each run and each replica that held it,
+    with the columns COLUMNS and `batches`. runs: rows of silver.log_runs."""
     runs = runs.combine_chunks()
     if not runs.num_rows:
         empty = {"crc_valid": pa.bool_(), "batches": pa.int64(), "is_control": pa.bool_()}

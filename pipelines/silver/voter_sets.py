@@ -68,8 +68,8 @@ def _named(
 
 
 def _without_repetitions(rows: Sequence[Row]) -> list[Row]:
-    """The rows without each LEADER_CHANGE after a voters record: it only repeats the record's ids
-    (KIP-853)."""
+    """The rows without each LEADER_CHANGE after a voters record, because the LEADER_CHANGE only
+    repeats the ids of that record (KIP-853)."""
     offsets = (row["offset"] for row in rows if row["source"] in ("kraft_voters", "snapshot"))
     first = min(offsets, default=_NO_OFFSET)
     return [row for row in rows if row["source"] != "leader_change" or row["offset"] < first]

@@ -222,6 +222,6 @@ def _read_local(path: str, start: int, end: int) -> bytes:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Opens without waiting, in case a pipe has taken the file's place since the range was
+    """Opens a file without waiting, in case a pipe has taken the file's place since the range was
     planned."""
     return os.open(path, flags | os.O_NONBLOCK)

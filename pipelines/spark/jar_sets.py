@@ -36,8 +36,8 @@ class JarSet:
     size: int
     """The size of all jars together, in MB."""
     folder: str
-    """The folder of the set in the cache. Each version has its own, so an upgrade never mixes
-    versions."""
+    """The folder of the set in the cache. Each version has its own folder, so an upgrade never
+    mixes versions."""
     jars: tuple[Jar, ...]
     option: str = ""
     """The option of `python -P -m pipelines.spark.jars` that fetches these jars, too."""

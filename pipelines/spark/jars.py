@@ -1,4 +1,4 @@
-"""Finds the jars that pyspark lacks, and fetches them once: Delta's two, and for lakes in S3
+"""Finds the jars that pyspark lacks, and fetches them once: Delta's two jars, and for lakes in S3
 Hadoop's s3a with the parts of AWS' SDK that it needs (pipelines.spark.s3a_jars).
 
 They are looked for in this order:

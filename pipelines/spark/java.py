@@ -4,7 +4,7 @@ The candidates are JAVA_HOME's Java, then PATH's, then the Java of the package j
 extra `lake` installs. The first candidate that is new enough is used. So a Java of the user's is
 always preferred, and an old JAVA_HOME of another tool does no harm.
 
-`python -P -m pipelines.spark.java` prints its JAVA_HOME, for spark-submit.
+`python -P -m pipelines.spark.java` prints the JAVA_HOME of this Java, for spark-submit.
 """
 
 from __future__ import annotations

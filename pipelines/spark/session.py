@@ -54,8 +54,8 @@ def spark_session(
     lake: str | os.PathLike[str] | None = None,
     extra_conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session that reads and writes Delta, with times in UTC. Where a session is running, it is
-    that session.
+    """A session that reads and writes Delta, with times in UTC. Where a session is running, that
+    session is returned.
 
     lake: recorded as spark.kraftlake.lake, so that event logs and bug reports show the lake.
     extra_conf: settings, as with spark-submit's --conf. Raises UsageError where Java 17+ is
@@ -186,8 +186,9 @@ def _jvm_environment(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _interpreter(settings: Mapping[str, str]) -> dict[str, str]:
-    """The setting of this process's interpreter: local workers import this code, so they need it.
-    Only spark-submit reads the setting of that name, before it starts this process."""
+    """The variable PYSPARK_PYTHON for local workers: they import this code, so they need this
+    process's interpreter. Only spark-submit reads the setting spark.pyspark.python, before it
+    starts this process."""
     return {"PYSPARK_PYTHON": sys.executable} if is_local(settings[MASTER]) else {}
 
 

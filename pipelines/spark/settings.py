@@ -135,8 +135,8 @@ def _files_settings(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _names_collector(options: str) -> bool:
-    """Whether these options, or the environment, name a garbage collector for the JVM. It refuses
-    to start with two collectors."""
+    """Whether these options, or the environment, name a garbage collector for the JVM. The JVM
+    refuses to start with two collectors."""
     variables = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
     everything = " ".join((options, *(os.environ.get(name, "") for name in variables)))
     return _COLLECTOR.search(everything) is not None

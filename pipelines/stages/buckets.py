@@ -155,8 +155,8 @@ def replay_part(part: Part, tails: Sequence[LostTail], pins: Pins) -> UnitResult
 
 
 def _is_contested(changes: pa.RecordBatch, tails: Sequence[LostTail]) -> npt.NDArray[np.bool_]:
-    """For each change, whether a superseded branch may have the same one. Of equal changes only one
-    change is kept."""
+    """For each change, whether a superseded branch may have the same change. Of equal changes only
+    one change is kept."""
     offsets = changes.column("record_offset").to_numpy()
     found = np.zeros(len(offsets), np.bool_)
     for tail in tails:

@@ -29,7 +29,7 @@ class Changed:
     low: int
     high: int
     files: tuple[str, ...]
-    """New files with these rows."""
+    """New files that have the new rows."""
     records: int
 
 

@@ -171,7 +171,8 @@ class Piece:
     asked: BranchQuestions
     leaves_out: bool
     before: Row | None
-    """The entry of the branch before the piece, as a row of silver.committed_log."""
+    """The entry of the branch before the piece, as a row of silver.committed_log; None for the
+    first piece and for a snapshot."""
     records: int
     is_within_run: bool = False
     """Whether the piece begins within a run of batches."""
@@ -302,7 +303,7 @@ def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
 
 
 def _versions(unit: LastTables | LookingBack, pins: Pins) -> Dataset:
-    """The rows of gold.metadata_history."""
+    """The rows of gold.metadata_history in the unit's new files."""
     return data_set(pins.lake.path_of(gold.METADATA_HISTORY), unit.history)
 
 

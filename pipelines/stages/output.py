@@ -70,7 +70,8 @@ class Replaced:
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By table, the files that also have rows of other clusters: these files are written anew."""
     removed: tuple[str, ...] = ()
-    """All clusters whose rows in the shared files are removed; other units have their new rows."""
+    """The ids of all clusters whose rows in the shared files are removed. For those that aren't in
+    `clusters`, other units make the new rows."""
 
 
 @dataclass
@@ -101,7 +102,8 @@ class Output:
 
     def put(self, contract: Contract, content: Content, context: Sequence[Row] = ()) -> None:
         """Takes new rows of a table, judges them and writes them. Rows that the table has already
-        may be left out. context: rows before these, which other units make.
+        may be left out. context: the rows that come before the new ones, made by other units. They
+        are neighbours of the new rows in the judgement, and are neither judged nor written.
 
         Raises OSError and UnwritableFileError where a file can't be written, and what delta-rs
         raises.
@@ -142,8 +144,8 @@ class Output:
             self.made.append(Made(contract.name, (file,)))
 
     def put_changes(self, contract: Contract, before: pa.Table, after: pa.Table) -> None:
-        """Writes only the rows that differ, so that the change data feed has only new, changed and
-        deleted rows."""
+        """Writes only the rows that differ between `before` and `after`, so that the change data
+        feed has only new, changed and deleted rows."""
         if not before.num_rows:
             self.write(contract, after)
             return
@@ -217,7 +219,7 @@ def differences(contract: Contract, before: pa.Table, after: pa.Table) -> tuple[
 
 
 def _keys_in(contract: Contract, rows: pa.Table, others: pa.Table) -> pa.Array:
-    """For each row, whether one of the other rows has its keys."""
+    """For each row of `rows`, whether `others` has a row with the same keys."""
     keys = {tuple(row.values()) for row in others.select(contract.keys).to_pylist()}
     found = (tuple(row.values()) in keys for row in rows.select(contract.keys).to_pylist())
     return pa.array([*found], pa.bool_())
@@ -229,7 +231,7 @@ def _marked(rows: pa.Table, *, is_gone: bool) -> pa.Table:
 
 
 def table_of(contract: Contract, content: Content) -> pa.Table:
-    """The rows in the contract's columns and types."""
+    """`content` as a table with the contract's columns and types."""
     if isinstance(content, pa.Table):
         return content.select(contract.column_names).cast(contract.arrow_schema)
     rows = [*content]

@@ -60,7 +60,7 @@ def directories_of(pins: Pins, numbers: Collection[int]) -> dict[int, RoundDirec
 
 
 def _captures(pins: Pins, names: Sequence[str], numbers: Collection[int]) -> list[Row]:
-    """The captures of these rounds."""
+    """The captures of the rounds with these numbers. names: the columns to read."""
     where = f"ingest_seq IN ({DATA_FUSION.literals(sorted(numbers))})" if numbers else "false"
     found: list[Row] = pins.columns(bronze.CAPTURES, names, where).to_pylist()
     return found

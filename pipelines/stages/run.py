@@ -41,8 +41,8 @@ class BuildStages:
     """The units that judge the newest states of clusters, each with its result."""
 
     def drop(self, clusters: Collection[str]) -> list[Clusters | LastTables]:
-        """Drops the results of the units that judge the newest states of these clusters. Gives the
-        units."""
+        """Drops the results of the units that judge the newest states of these clusters. Returns
+        these units."""
         dropped = [one for one in self.ends if not {*one[0].clusters}.isdisjoint(clusters)]
         results = {id(result) for _, result in dropped}
         gone = {name for unit, _ in dropped for name in unit.clusters}

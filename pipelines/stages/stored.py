@@ -91,8 +91,9 @@ class StoredTables(ClusterTables):
         return self.pins.columns(contract, names, mine)
 
     def _records(self, contract: Contract, names: Sequence[str], where: Sql) -> pa.Table:
-        """The records with `payload` as JSON. A payload is read only where nothing else of a record
-        is left: for most records it is larger than all other columns together."""
+        """The records with `payload` as JSON. A payload is read only for a record without a
+        `value`, because the payloads of most records are larger than all other columns together.
+        For other records `payload` is NULL."""
         rows = self._read(contract, names, where)
         nothing = pa.nulls(rows.num_rows, pa.string())
         if not rows["value"].null_count:

@@ -73,7 +73,7 @@ def data_type(ddl: str) -> DataType:
 
 
 def _arguments(inner: str) -> list[str]:
-    """The parts between commas outside of angle brackets."""
+    """The parts of the text, split at the commas that aren't within angle brackets."""
     found, depth = [""], 0
     for sign in inner:
         depth += (sign == "<") - (sign == ">")

@@ -52,7 +52,8 @@ async def describe_quorum(
 async def _ask(
     address: Address, config: ClientConfig, topic: str
 ) -> DescribedQuorum | list[Address]:
-    """The quorum; or the addresses to ask next, if this node doesn't lead."""
+    """The description of the quorum by this node; or the addresses to ask next, if the node doesn't
+    lead."""
     connection = await Connection.connect(*address, config)
     try:
         found = await query_quorum(connection, topic)

@@ -131,7 +131,8 @@ class OffsetJudgement:
         return not witnesses or any(base_offset >= following for base_offset in witnesses)
 
     def _fills_its_place(self, frame: LocatedBatch) -> bool:
-        """Whether the next frame starts where this one would end if it had the expected offset."""
+        """Whether the next frame starts where `frame` would end if `frame` had the expected offset.
+        False if no offset is expected, or no next frame is known yet."""
         if self.expected is None or not self._pending:
             return False
         count = frame.header.last_offset_delta + 1

@@ -34,7 +34,8 @@ class ByteSource(Protocol):
         """The number of bytes. It may fall, but never rises."""
 
     def read(self, position: int, size: int) -> Buffer:
-        """Exactly `size` bytes from `position` on, within the source's size. Raises ShrankError."""
+        """Exactly `size` bytes from `position` on, within the source's size. Raises ShrankError if
+        the source has become shorter."""
 
 
 class InMemory:
@@ -49,7 +50,7 @@ class InMemory:
         self.size = len(self.view)
 
     def read(self, position: int, size: int) -> memoryview:
-        """A view of the bytes, not a copy."""
+        """A view of `size` bytes from `position` on, not a copy."""
         return self.view[position : position + size]
 
     def part(self, begin: int) -> InMemory:

@@ -129,8 +129,8 @@ def _gunzip(data: bytes, limit: int) -> bytes:
 
 
 def _into_growing_buffer(codec: ModuleType, name: str, data: bytes, limit: int) -> bytes:
-    """Decompress into a buffer that grows until the output fits, or the limit is reached. codec: a
-    module of cramjam."""
+    """Decompress into a buffer that grows until the output fits. codec: a module of cramjam. Raises
+    CorruptDataError for damaged data, and for an output that exceeds `limit` bytes."""
     size = min(limit, max(1024, len(data) * _GROWTH))
     while True:
         out = bytearray(size)

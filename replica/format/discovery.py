@@ -205,7 +205,8 @@ class _Search:
                 pending.extend(self._folders(folder, label))
 
     def _folders(self, path: str, shown: str) -> list[tuple[str, str]]:
-        """(path, path as the user would write it) of the folders in a folder, in reverse order."""
+        """(path, path as the user would write it) of the folders in a folder, in reverse order. A
+        recorder's archive beside a metadata log is left out."""
         try:
             with os.scandir(path) as entries:
                 names = [entry.name for entry in entries if _is_folder(entry)]
@@ -241,7 +242,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _identity(path: str) -> tuple[int, int] | str:
-    """The identity of a folder, equal for all its paths; the path itself if it doesn't exist."""
+    """The identity of a folder, equal for all its paths; the path itself if it can't be looked
+    up."""
     try:
         status = os.stat(path)
     except OSError:

@@ -103,6 +103,7 @@ def _decoded(
         the first can't follow the second.
 
     No list of all numbers is made besides the entries: an index of 16 MiB has two million entries.
+    Raises CorruptDataError if the data doesn't end with a whole entry, or for a wrong entry.
     """
     ragged = len(data) % layout.size
     if ragged:

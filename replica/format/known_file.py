@@ -117,7 +117,8 @@ def batches_around(
 def wanted_of_segment(
     known: KnownFile, around: Iterable[BatchPlace], size: int
 ) -> Iterator[Stretch]:
-    """The bytes that resume_segment reads from a segment of `size` bytes. Some are named twice."""
+    """The bytes that resume_segment reads from a segment of `size` bytes. Some bytes are named
+    twice."""
     for place in (*known.landmarks, *around):
         yield place.position, place.size_bytes
     boundary = _boundary(known)
@@ -139,7 +140,7 @@ class Resuming:
     """The known batches around the end offsets of snapshots (see resume_segment); None for a
     snapshot."""
     stretches: tuple[Stretch, ...]
-    """All bytes that are read. Some are named twice."""
+    """All bytes that are read. Some bytes are named twice."""
 
     @staticmethod
     def of(

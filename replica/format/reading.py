@@ -116,7 +116,8 @@ def read_own_file(path: str, limit: int) -> bytes:
 
 
 def own_source(path: str, limit: int) -> Source:
-    """A file that was found in a directory: its bytes if it is small, else the open file."""
+    """A file that was found in a directory: its bytes if it is small, else the open file. Raises
+    the errors of open_own_file."""
     return in_memory_if_small(open_own_file(path, limit))
 
 

@@ -119,7 +119,7 @@ def _decode_record(
     header: BatchHeader, body: Buffer, position: int, last_delta: int, elements: int
 ) -> tuple[Record, int]:
     """(the record, the position after it). elements: the number of records and headers of the batch
-    before it."""
+    before this record. Raises DataError, with a position in `body`, if it can't be decoded."""
     _require_elements(elements, 1, position)
     size, start = read_varint(body, position, "record length")
     if size < 0:

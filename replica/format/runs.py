@@ -117,7 +117,8 @@ def runs(
 
     room: a function that gives a number of bytes. The first batch that begins more than this number
         of bytes behind the beginning of the run gets an entry in the index; for a negative number,
-        the run's first batch. It is called for each run, after the caller took the previous run.
+        the run's first batch. `room` is called for each run, after the caller took the previous
+        run.
     interval: the same number for the next entry, counted from the beginning of the last batch with
         an entry.
     """

@@ -33,7 +33,7 @@ class ColumnBatches(Sequence[LocatedBatch]):
 
     @abstractmethod
     def places_where(self, names: tuple[str, ...], is_wanted: Callable[..., Any]) -> Iterator[int]:
-        """The indexes of the wanted batches, ascending, as places_where gives them."""
+        """The indexes of the wanted batches, ascending, as the function places_where gives them."""
 
 
 def numbers_of(batches: Sequence[LocatedBatch], *names: str) -> Iterator[tuple[int, ...]]:

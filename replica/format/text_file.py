@@ -16,7 +16,7 @@ def text_of(data: bytes) -> str:
 def integer(text: str, position: int, what: str, highest: int) -> int:
     """A decimal integer of ASCII digits, from 0 to `highest` (inclusive).
 
-    position, what: the byte and the name for the error. Raises CorruptDataError.
+    position, what: the byte and the name for the error. Raises CorruptDataError for any other text.
     """
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):

@@ -12,7 +12,8 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 FIRST_MS = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
 LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
-"""The first and the last ms of the years 1 to 9999, outside of which Python has no datetime."""
+"""FIRST_MS and LAST_MS are the first and the last ms of the years 1 to 9999, outside of which
+Python has no datetime."""
 
 
 def moment(timestamp: int | None) -> datetime | None:

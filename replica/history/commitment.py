@@ -127,7 +127,7 @@ class Commitment:
         )
 
     def with_never_committed(self, lacking: Mapping[ReplicaKey, Ranges]) -> Commitment:
-        """These verdicts with one change: the unproven entries that a replica holds in `lacking`
+        """The commitment with one change: the unproven entries that a replica holds in `lacking`
         are superseded. lacking: for each replica, the offsets of entries that no majority ever
         held."""
         verdicts = dict(self.verdicts)
@@ -173,7 +173,7 @@ def classify(logs: Sequence[ReplicaLog]) -> Commitment:
 
 
 def classify_compared(group: GroupComparison) -> Commitment:
-    """`classify` for a group whose pairs are already compared."""
+    """The result of `classify` for a group whose pairs are already compared."""
     proofs: list[Proof] = []
     proven_ends: dict[ReplicaKey, int] = {}
     snapshots = {snapshot for log in group.logs for snapshot in log.snapshots}

@@ -91,24 +91,27 @@ class Divergence:
 
     relation: Relation
     divergence_offset: int | None = None
-    """The first offset at which the logs differ."""
+    """The first offset at which the logs differ; None unless they diverged or conflict."""
     epoch_a: int | None = None
-    """The epoch at divergence_offset in log a."""
+    """The epoch at divergence_offset in log a; None without a divergence_offset."""
     epoch_b: int | None = None
-    """The epoch at divergence_offset in log b."""
+    """The epoch at divergence_offset in log b; None without a divergence_offset."""
     truncating: ReplicaKey | None = None
     """The replica that would lose an election between the two. None for a conflict, which Raft
     can't resolve, and if both are equally new. A replica is as new as its log or its newest
     snapshot, whichever is newer."""
     truncation_offset: int | None = None
-    """The log end (exclusive) of the truncating replica after the truncation."""
+    """The log end (exclusive) of the truncating replica after the truncation; None if `truncating`
+    is None."""
     fetch_rounds: int | None = None
-    """The number of answers with a diverging epoch until the log ends at truncation_offset."""
+    """The number of answers with a diverging epoch until the log ends at truncation_offset; None if
+    `truncating` is None."""
     draft_fetch_rounds: int | None = None
-    """The number of answers OUT_OF_RANGE until the logs agree, in KIP-595's draft."""
+    """The number of answers OUT_OF_RANGE until the logs agree, in KIP-595's draft; None if
+    `truncating` is None."""
     records_lost: int | None = None
     """The number of offsets that the truncating replica holds from the divergence to its log end.
-    The other replica holds none of these entries."""
+    The other replica holds none of these entries. None if `truncating` is None."""
     conflict_offset: int | None = None
     snapshot_id: OffsetAndEpoch | None = None
     """The snapshot that the winner would send instead of a diverging epoch (see FetchOutcome); None
@@ -147,7 +150,8 @@ def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
 
 
 def _conflict(a: ReplicaLog, b: ReplicaLog, compared: Comparison) -> int | None:
-    """The conflict of two logs that differ at a common offset; see Comparison.conflict_offset."""
+    """The conflict_offset (see Comparison) of two logs that differ at a common offset; None if they
+    don't conflict."""
     conflict = _epoch_twice(a, b, compared)
     if conflict is None and (
         _was_cut_by_itself(a, b, compared) or _was_cut_by_itself(b, a, compared)

@@ -86,7 +86,10 @@ def validate_leader_epoch(current_epoch: int, requested_epoch: int) -> ErrorCode
 def validate_position(
     log: LogView, fetch_offset: int, fetched_epoch: int
 ) -> ValidPosition | Diverging | SnapshotNeeded:
-    """Decide a replica's fetch by the steps (a) to (e) below. The caller has checked the request's
+    """Decide a replica's fetch. An empty follower needs the newest snapshot, if it isn't the
+    bootstrap snapshot. So does a follower that can't be compared with this log, because its
+    position is below the earliest snapshot. A follower whose last record isn't in this log gets
+    Diverging. The position of any other follower is valid. The caller has checked the request's
     leader epoch."""
     latest = log.latest_snapshot
     # (a) A snapshot is faster for an empty follower. The bootstrap snapshot has no records.

@@ -67,8 +67,8 @@ class ReplicaLog:
     """The voters that KRaftVoters records of this log and of this replica's snapshots name, in any
     order."""
     leader_changes: tuple[VotersAt, ...] = ()
-    """The voters that LeaderChange records name. The log of a static quorum names no other
-    voters."""
+    """The voters that this log's LeaderChange records name. The log of a static quorum names no
+    other voters."""
     led_epochs: frozenset[int] = frozenset()
     """The epochs in which this replica's node led, by the LeaderChange records of this log."""
     unsynced_from: int | None = None

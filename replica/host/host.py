@@ -65,8 +65,8 @@ class BegunSnapshot:
     records: Callable[[], Sequence[bytes]]
 
     def write(self) -> SnapshotFacts:
-        """Durable: write, check and rename the file. It uses nothing that the host changes, so any
-        thread or a forked copy of this process may call it."""
+        """Write, check and rename the file, durably. This method uses nothing that the host
+        changes, so any thread or a forked copy of this process may call it."""
         self.writer.append(self.records())
         return self.writer.complete()
 

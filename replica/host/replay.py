@@ -25,8 +25,8 @@ class BegunReplay:
     batches: FileBatches
 
     def run(self) -> None:
-        """Give the machine the batches, and close their files. It uses nothing that the host
-        changes, so any thread may call it. Raises DataError for bytes that the machine can't
+        """Give the machine the batches, and close their files. This method uses nothing that the
+        host changes, so any thread may call it. Raises DataError for bytes that the machine can't
         decode, and StoppedReadError after `stop`."""
         try:
             if self.loads is not None:

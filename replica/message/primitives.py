@@ -48,20 +48,20 @@ def _read_unsigned(buffer: Buffer, position: int, max_bytes: int, what: str) -> 
 
 
 def read_unsigned_varint(buffer: Buffer, position: int, what: str = "varint") -> tuple[int, int]:
-    """Read an unsigned varint of 32 bits. The surplus bits of the fifth byte are dropped, as in
-    Java."""
+    """(an unsigned varint of 32 bits, the position after it). The surplus bits of the fifth byte
+    are dropped, as in Java. what: the varint's name in errors."""
     value, end = _read_unsigned(buffer, position, 5, what)
     return value & _UINT32_MASK, end
 
 
 def read_varint(buffer: Buffer, position: int, what: str = "varint") -> tuple[int, int]:
-    """Read a zigzag varint of 32 bits."""
+    """(a zigzag varint of 32 bits, the position after it). what: the varint's name in errors."""
     value, end = read_unsigned_varint(buffer, position, what)
     return (value >> 1) ^ -(value & 1), end
 
 
 def read_varlong(buffer: Buffer, position: int, what: str = "varlong") -> tuple[int, int]:
-    """Read a zigzag varint of 64 bits."""
+    """(a zigzag varint of 64 bits, the position after it). what: the varint's name in errors."""
     value, end = _read_unsigned(buffer, position, 10, what)
     value &= _UINT64_MASK
     return (value >> 1) ^ -(value & 1), end

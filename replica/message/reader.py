@@ -231,7 +231,7 @@ def _bool_part(step: FieldStep) -> Part:
 def _text(
     data: bytes, position: int, step: FieldStep, notes: Notes
 ) -> tuple[str | bytes | None, int]:
-    """(a compact string or bytes, by the step's kind; the position after it)."""
+    """(a compact string or bytes, by the step's kind, or None for null; the position after it)."""
     size, start = read_varint(data, position, step.name, notes)
     if size == 0:
         if step.nullable and not step.is_array:

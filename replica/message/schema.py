@@ -128,8 +128,8 @@ def declare(
     default: Any = _UNSET,
 ) -> Field:
     """A field of a table. type_name: the value of a Kind, with [] in front for an array. nullable:
-    whether every version that has the field allows null. Raises ValueError for a structure without
-    fields, and for fields of another kind."""
+    whether every version that has the field allows null. See Field for the other arguments. Raises
+    ValueError for a structure without fields, and for fields of another kind."""
     is_array = type_name.startswith("[]")
     kind = Kind(type_name.removeprefix("[]"))
     if bool(fields) != (kind is Kind.STRUCT):

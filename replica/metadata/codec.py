@@ -60,7 +60,7 @@ def _int16_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[
 
 
 def encode(record: MetadataRecord | UnknownRecord) -> bytes:
-    """The value's bytes, with the envelope.
+    """The bytes of a record's value, with the envelope.
 
     Raises CorruptDataError for a field whose value does not fit its type, such as a secret that
     was redacted.

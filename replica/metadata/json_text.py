@@ -1,5 +1,5 @@
 """Kafka's JSON of a metadata record's data (replica.message.json_text), and records made from such
-JSON. The tables keep the JSON of every record. For a record with a secret, they keep only this
+JSON. The tables keep the JSON of every record. Of a record with a secret, the tables keep only this
 JSON."""
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from replica.metadata.records import RECORDS_BY_NAME
 
 
 def json_text(record: MetadataRecord | UnknownRecord) -> str:
-    """The object of to_plain as JSON text in one line. For a known record it is the line that
-    kafka-dump-log prints."""
+    """The object of to_plain as JSON text in one line. For a known record this text is the line
+    that kafka-dump-log prints."""
     return text_of(to_plain(record))
 
 

@@ -1,7 +1,7 @@
 """A record of a log or snapshot, redacted, as the tables and dump show it.
 
-It is a control record of the Raft layer (replica.format.control) or a metadata record of the
-controller (replica.metadata.codec).
+Such a record is a control record of the Raft layer (replica.format.control) or a metadata record of
+the controller (replica.metadata.codec).
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ class LogRecord:
     """A record of a log with its decoded content."""
 
     message: _Message
-    """The decoded and redacted record. None if it can't be decoded, for the reason in `error`."""
+    """The decoded and redacted record. None if the record can't be decoded, for the reason in
+    `error`."""
     value: bytes | None
-    """The record's bytes; None if they are absent or hold a secret. For a record that can't be
-    decoded: a fingerprint of the bytes, or the bytes if secrets are kept."""
+    """The record's bytes; None if the bytes are absent or hold a secret. For a record that can't be
+    decoded: a fingerprint of the bytes, or the bytes if secrets are kept.
+    """
     has_secret: bool
     """Whether the record holds a secret, hidden or not. A record that can't be decoded counts as a
     record with a secret."""
@@ -132,7 +134,7 @@ def is_harmless(record: Record, *, is_control: bool) -> bool:
 
 def may_hold_secret(header: BatchHeader, whole: Buffer, inflation: Inflation | None = None) -> bool:
     """Whether a batch can't be decoded, or holds a record that isn't harmless. inflation: the limit
-    of decompression (see records_of)."""
+    of decompression for the batch's file."""
     try:
         records = records_of(header, whole, inflation)
         return not all(is_harmless(record, is_control=header.is_control) for record in records)

@@ -14,7 +14,7 @@ VENDORS = "vendors"
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """The types that are passed over. They never include a type that this release knows."""
+    """The types that are passed over. A type that this release knows is never among them."""
 
     api_keys: frozenset[int] = frozenset()
     """The api keys of the types."""

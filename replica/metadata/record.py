@@ -63,7 +63,8 @@ class UnknownRecord:
 
 @dataclass(frozen=True, slots=True)
 class PassedOverRecord:
-    """A record of a passed-over type (see replica.metadata.passed_over). A replay ignores it."""
+    """A record of a type that replica.metadata.passed_over names. A replay ignores such a
+    record."""
 
     api_key: int
 

@@ -9,7 +9,7 @@ These values are secret:
 - the value of a config with Kafka's type PASSWORD, or whose name suggests a secret (password,
   passphrase, secret, token, jaas, keystore, truststore; any case);
 - the value of a config that Kafka doesn't know (replica.metadata.known_configs), unless the user
-  has named it: plugins have configs of any name for their passwords, keys and URLs;
+  has named the config: plugins have configs of any name for their passwords, keys and URLs;
 - a config's value with user info in a URL, whatever the config's name;
 - the body of a record type or version that this release doesn't know, and unknown tagged fields,
   because their content is unknown. No text shows unknown tagged fields, so only the raw bytes are
@@ -48,8 +48,8 @@ _TELLING_NAME = re.compile(
 """A pattern that matches the name of every config with the type PASSWORD (ConfigDef.Type) in Kafka
 3.7 to 4.4."""
 _USER_INFO = re.compile("://.*@", re.DOTALL)
-"""A pattern that matches user info in a URL. It matches more than RFC 3986 allows, because people
-often don't escape a / in a password."""
+"""A pattern that matches user info in a URL. The pattern matches more than RFC 3986 allows, because
+people often don't escape a / in a password."""
 _CONFIG = "CONFIG_RECORD"
 _NONE: frozenset[str] = frozenset()
 
@@ -109,11 +109,11 @@ class Redactor:
     def redact(
         self, record: MetadataRecord | UnknownRecord
     ) -> tuple[MetadataRecord | UnknownRecord, bool]:
-        """(the record without secrets, whether it held a secret).
+        """(the record without secrets, whether the record held a secret).
 
         A record without secrets is returned unchanged. A redacted record keeps its type and its
         fields for json_text and to_plain, but not its original bytes or unknown tagged fields. The
-        writer refuses it if a field of bytes was replaced.
+        writer refuses a redacted record if a field of bytes was replaced.
         """
         if isinstance(record, UnknownRecord):
             if isinstance(record.body, bytes):

@@ -36,8 +36,8 @@ class TopicConfig:
     default: str
     """Kafka's default, as kafka-configs.sh prints it."""
     of_brokers: tuple[BrokerConfig, ...] = ()
-    """The brokers' configs that give the default of this config. If several of them are set at one
-    level, such as in server.properties, the first in this tuple counts."""
+    """The brokers' configs that give the default of this config. If several of these configs are
+    set at one level, such as in server.properties, the first in this tuple counts."""
 
 
 def _topic(name: str, default: object, *of_brokers: str | BrokerConfig) -> TopicConfig:
@@ -105,8 +105,8 @@ _BY_NAME = {one.name: one for one in TOPIC_CONFIGS}
 
 
 def broker_names(topic_config: str) -> tuple[str, ...]:
-    """The names of the brokers' configs that give the default of a topic's config; empty if there
-    are none."""
+    """The names of the brokers' configs that give the default of a topic's config; empty if no
+    brokers' config gives the default."""
     known = _BY_NAME.get(topic_config)
     return () if known is None else tuple(one.name for one in known.of_brokers)
 

@@ -37,7 +37,7 @@ def decode_variant(value: bytes, metadata: bytes) -> Plain:
 
 def variant_json(value: bytes, metadata: bytes) -> str:
     """The value as JSON without spaces, with the escapes of replica.message.json_text. Raises
-    CorruptDataError, as decode_variant does."""
+    CorruptDataError for bytes that aren't a VARIANT."""
     plain = decode_variant(value, metadata)
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     return _ESCAPE.sub(_in_upper_case, text) if "\\u" in text else text

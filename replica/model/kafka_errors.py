@@ -151,8 +151,8 @@ class ErrorCode(IntEnum):
 
 
 DRAFT_ERRORS = frozenset({ErrorCode.MISMATCH_EPOCH, ErrorCode.NOT_FOLLOWER})
-"""The errors that Kafka itself doesn't have. Only the comparison with Kafka's own list uses this,
-to leave them out."""
+"""The errors that Kafka itself doesn't have. Only the comparison with Kafka's own list uses this
+constant, to leave these errors out."""
 
 
 def error_of(code: int) -> ErrorCode:

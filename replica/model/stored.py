@@ -12,14 +12,15 @@ from replica.model.voters import VoterSet
 
 @dataclass(frozen=True, slots=True)
 class ElectionState:
-    """A replica's epoch, vote and leader, which it must never forget (Kafka: ElectionState)."""
+    """A replica's epoch, vote and leader, which the replica must never forget (Kafka:
+    ElectionState)."""
 
     epoch: int
     leader_id: int = NO_NODE
     """The leader of the epoch; NO_NODE while the leader is unknown."""
     voted: ReplicaKey | None = None
     """The candidate that has the replica's vote in this epoch; None if the replica has not voted.
-    Its directory is ZERO_UUID if the file or the candidate named none."""
+    The candidate's directory is ZERO_UUID if the file or the candidate named no directory."""
     kraft_version: int = 1
     """The version of the file quorum-state. At 0 the file has `voter_ids` and no directory of the
     vote; at 1 it has the directory and no `voter_ids`."""
@@ -45,9 +46,9 @@ class SnapshotFacts:
     timestamp: int = -1
     """LastContainedLogTimestamp in the header, in ms."""
     voters: VoterSet | None = None
-    """The voters in the snapshot's control records; None if it has no such record."""
+    """The voters in the snapshot's control records; None if the snapshot has no such record."""
     kraft_version: int = 0
-    """The kraft.version in the snapshot's control records; 0 if it has no such record."""
+    """The kraft.version in the snapshot's control records; 0 if the snapshot has no such record."""
 
 
 @dataclass(frozen=True, slots=True)

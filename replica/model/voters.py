@@ -96,8 +96,8 @@ class VoterSet:
         return VoterSet(tuple(voter for voter in self.voters if voter.key != key))
 
     def has_overlapping_majority(self, other: VoterSet) -> bool:
-        """Whether every majority of one set overlaps every majority of the other. This holds if
-        each set lacks at most one key of the other (VoterSet.hasOverlappingMajority)."""
+        """Whether every majority of one set overlaps every majority of the other. The result is
+        True if each set lacks at most one key of the other (VoterSet.hasOverlappingMajority)."""
         return len(self.keys - other.keys) <= 1 and len(other.keys - self.keys) <= 1
 
 
@@ -107,7 +107,7 @@ def voter_set(voters: Iterable[Voter]) -> VoterSet:
 
 
 def without_directories(voters: VoterSet) -> VoterSet:
-    """The same voters without directories, as in a static quorum."""
+    """The same voters without directories, in the form that a static quorum has."""
     return VoterSet(tuple(replace(v, key=ReplicaKey(v.key.node_id)) for v in voters))
 
 
@@ -118,7 +118,7 @@ def majority(voters: int) -> int:
 
 def is_blocking(some: int, voters: int) -> bool:
     """Whether `voters` without `some` of them have no majority, so that nobody is elected and
-    nothing is committed. It is enough if `some` is half of an even number of voters."""
+    nothing is committed. If the number of voters is even, half of the voters are enough."""
     return voters - some < majority(voters)
 
 
@@ -134,8 +134,8 @@ class VotersAt:
     epoch."""
 
     offset: int
-    """The offset of the record. For a snapshot's voters it is the snapshot's end offset - 1, as in
-    Kafka's KRaftControlRecordStateMachine (-1 for the bootstrap snapshot 0-0)."""
+    """The offset of the record. For a snapshot's voters, the offset is the snapshot's end offset -
+    1, as in Kafka's KRaftControlRecordStateMachine (-1 for the bootstrap snapshot 0-0)."""
     epoch: int
     """The epoch of the record's batch, or of the snapshot."""
     voters: VoterKeys

@@ -43,7 +43,7 @@ class Authorizer:
     process."""
     nodes: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """The node ids in whose names a voter's principal may send requests. A principal that is
-    missing here may send them for all nodes."""
+    missing here may send these requests for all nodes."""
     is_insecure: bool = False
     """Whether INSECURE is set."""
 

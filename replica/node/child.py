@@ -28,7 +28,7 @@ class LostChildError(Exception):
 
 
 class Child(Generic[T]):
-    """A child process that does one piece of work. It also ends when this process ends.
+    """A child process that does one piece of work. The child also ends when this process ends.
 
     The child is a copy of this process in which only the calling thread runs. So `work` may use no
     lock, no event loop and no connection.
@@ -37,7 +37,8 @@ class Child(Generic[T]):
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
-        """Raises LostChildError on a system other than Linux, and if the system makes no child."""
+        """Start the child, which calls `work`. Raises LostChildError on a system other than Linux,
+        and if the system makes no child."""
         if not sys.platform.startswith("linux"):
             raise LostChildError("only Linux ends a child with its parent")
         prctl, parent = ctypes.CDLL(None).prctl, os.getpid()

@@ -1,5 +1,5 @@
 """The number of files that this process may have open at once (ulimit -n), and the number of
-connections that it allows.
+connections that this limit allows.
 
 Each connection is an open file. The storage opens files too, for example quorum-state for each
 vote, and a replica whose storage can't open a file stops. So some files are reserved.

@@ -41,20 +41,20 @@ from replica.storage.log import FileLog
 CLEAN_EVERY_S = 60.0
 
 _REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
-"""The errors of a refused append, which are raised to its caller. They leave the replica
+"""The errors of a refused append, which are raised to its caller. These errors leave the replica
 unchanged."""
 
 
 _FAILED = "the replica has stopped after an error"
 
 Call = Callable[[Send], Awaitable[PeerResponse]]
-"""A function that sends a request to a peer and waits for the answer. It raises PeerError if no
-answer comes."""
+"""A function that sends a request to a peer and waits for the answer. The function raises PeerError
+if no answer comes."""
 
 
 class Clock:
-    """The time in ms since 1970 (UTC). It never goes back, even when the machine's clock is set
-    back."""
+    """The time in ms since 1970 (UTC). This time never goes back, even when the machine's clock is
+    set back."""
 
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
@@ -64,12 +64,12 @@ class Clock:
 
 
 class LeadershipLostError(NotLeaderError):
-    """This replica stopped leading after it had appended the records. They may be committed or
-    lost."""
+    """This replica stopped leading after it had appended the records. These records may be
+    committed or lost."""
 
 
 class StoppedError(KraftlakeError):
-    """The replica has stopped, or has failed. It answers no more requests."""
+    """The replica has stopped, or has failed. The replica answers no more requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,10 @@ def _core_error(error: PeerError) -> ErrorCode:
 
 
 class Driver:
-    """Runs one replica. `run` ends when the replica has stopped. It raises the error that stopped
-    the replica: an error of the disk, an error of the consensus core, or an unexpected error. After
-    an error the replica answers nothing, because its state in memory may be inconsistent.
+    """Runs one replica. `run` ends when the replica has stopped. `run` raises the error that
+    stopped the replica: an error of the disk, an error of the consensus core, or an unexpected
+    error. After an error the replica answers nothing, because its state in memory may be
+    inconsistent.
 
     host: an opened host that was not stepped yet.
     elections: the number of epochs in which this replica was a candidate.
@@ -119,7 +120,7 @@ class Driver:
 
     @property
     def raft(self) -> Raft:
-        """The consensus core. Callers may only read it, because only the host steps it."""
+        """The consensus core. Callers may only read it, because only the host steps the core."""
         return self.host.raft
 
     @property
@@ -148,8 +149,8 @@ class Driver:
         self.take(inputs.Shutdown(timeout_ms))
 
     async def ask(self, message: PeerRequest) -> PeerResponse:
-        """Give the core the request of a peer or of an administrator, and return its answer. The
-        wait may last as long as the request's own timeout. Raises StoppedError if an error has
+        """Give the core the request of a peer or of an administrator, and return the core's answer.
+        The wait may last as long as the request's own timeout. Raises StoppedError if an error has
         stopped the replica."""
         self.check()
         name = next(self._ids)
@@ -195,9 +196,9 @@ class Driver:
     async def append(self, request: inputs.Propose | inputs.Append) -> CommittedAppend:
         """Append as the leader. Returns once all records are committed.
 
-        Raises LeadershipLostError if this replica stopped leading before the commit: it can't know
-        whether the records will be committed. After NotLeaderError, RecordBatchTooLargeError and
-        BufferAllocationError, nothing was appended.
+        Raises LeadershipLostError if this replica stopped leading before the commit: the replica
+        can't know whether the records will be committed. After NotLeaderError,
+        RecordBatchTooLargeError and BufferAllocationError, nothing was appended.
         """
         base = self.raft.next_append_offset
         last = base + request.record_count - 1

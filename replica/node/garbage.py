@@ -1,8 +1,8 @@
 """Keeps the collections of Python's garbage collector short in a process with a large state.
 
-A full collection visits each live object. For the metadata of 200,000 partitions it takes about 200
-ms, during which the event loop stops. Without this module there is a full collection after every
-50,000 changes.
+A full collection visits each live object. For the metadata of 200,000 partitions a collection takes
+about 200 ms, during which the event loop stops. Without this module there is a full collection
+after every 50,000 changes.
 """
 
 from __future__ import annotations

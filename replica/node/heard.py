@@ -12,7 +12,7 @@ class Heard:
         None before the first answer.
     epoch: that leader's epoch; -1 before the first answer.
     described_at: the time at which another node last showed that the quorum has a leader, for
-        example by DescribeQuorum; None before that.
+        example by DescribeQuorum; None if no node has shown this yet.
     leader_changes: the number of answers whose leader had a newer epoch than the previous answer.
     epochs_passed: the sum of the rises of the epoch at these changes. A rise of more than 1 means
         that no leader of the epochs between answered this replica.

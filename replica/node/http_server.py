@@ -20,8 +20,8 @@ from replica.wire.limits import NodeLimits
 MAX_CONNECTIONS = 16
 MAX_REQUEST_BYTES = 8 * 1024
 WITHIN_S = 5.0
-"""The time (s) in which a client must send its request and take the answer. Then the server closes
-the connection."""
+"""The time (s) in which a client must send its request and take the answer. After this time the
+server closes the connection."""
 
 OK, UNAVAILABLE = "200 OK", "503 Service Unavailable"
 
@@ -39,7 +39,7 @@ class HttpResponse:
 
 Pages = Callable[[str, str], HttpResponse]
 """A function that takes the path (without the query) and the client's Accept header, and returns
-the answer. It is called in the event loop, so it must not wait."""
+the answer. The function is called in the event loop, so it must not wait."""
 
 
 class HttpServer:
@@ -58,7 +58,7 @@ class HttpServer:
         return await self._acceptor.start(host, port)
 
     async def close(self) -> None:
-        """Stop listening. Clients that wait for an answer get none."""
+        """Stop listening. Clients that wait for an answer get no answer."""
         self._acceptor.close()
         for task in self._tasks:
             task.cancel()

@@ -26,9 +26,9 @@ class Listener:
     port: int
     """The port; 0 for any free port."""
     protocol: str = "PLAINTEXT"
-    """The security protocol, one of PROTOCOLS. listener.security.protocol.map names it. For a
-    listener that the map lacks, the protocol is the listener's name if that is a protocol, else
-    PLAINTEXT."""
+    """The security protocol, one of PROTOCOLS. listener.security.protocol.map names the protocol.
+    For a listener that the map lacks, the protocol is the listener's name if this name is a
+    protocol, else PLAINTEXT."""
 
 
 def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener, ...]:

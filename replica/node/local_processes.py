@@ -46,7 +46,8 @@ class Sockets:
     rows: tuple[Socket, ...]
 
     def end_of(self, own: Address, peer: Address) -> Socket | None:
-        """The socket at `own` that is connected to `peer`. None if it isn't on this machine."""
+        """The socket at `own` that is connected to `peer`. None if that socket isn't on this
+        machine."""
         wanted = (normal(own), normal(peer))
         return next((row for row in self.rows if (row.own, row.peer) == wanted), None)
 

@@ -28,7 +28,8 @@ from replica.raft.transitions import ROLES
 from replica.wire.server import Server
 
 Collect = Callable[[], Iterable[Metric]]
-"""A function that gives further metrics. It is called in the node's loop, so it must not wait."""
+"""A function that gives further metrics. The function is called in the node's event loop, so it
+must not wait."""
 
 CHANGE_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -91,7 +92,7 @@ class Metrics(HttpServer):
         return HttpResponse(kind, encode(self._registry))
 
     def _probed(self, path: str) -> HttpResponse:
-        """The page of a probe, /healthz or /readyz. It has a line for each fault."""
+        """The page of a probe, /healthz or /readyz. The page has a line for each fault."""
         readiness = self._readiness
         lines = readiness.lines()
         if self._sources.driver.has_failed:
@@ -183,7 +184,7 @@ def _log(driver: Driver) -> Iterator[Metric]:
 
 
 def _lag(driver: Driver, role: Leader) -> Metric:
-    """The number of records that each other replica lacks. Only a leader knows it."""
+    """The number of records that each other replica lacks. Only a leader knows these numbers."""
     end, voters = driver.raft.log.log_end, driver.raft.log.voters
     lag = GaugeMetricFamily(
         "kraftlake_raft_replica_lag",

@@ -41,8 +41,8 @@ class Node:
     report: Report
     servers: dict[str, Server]
     collectors: list[Collect] = field(default_factory=list)
-    """Functions that give further metrics. They are called in the node's event loop. Add them
-    before `run`."""
+    """Functions that give further metrics. These functions are called in the node's event loop. Add
+    them before `run`."""
     readiness: Readiness = field(default_factory=lambda: Readiness(time.monotonic()))
 
     def sample(self) -> None:

@@ -15,7 +15,8 @@ class Notice:
     """One message to the operator."""
 
     event: str
-    """The kind of notice, in lower case with hyphens; it stays the same between releases."""
+    """The kind of notice, in lower case with hyphens; the name of a kind stays the same between
+    releases."""
     text: str
     """The notice in one line for people."""
     fields: Fields = field(default_factory=dict)
@@ -23,7 +24,8 @@ class Notice:
 
 
 Report = Callable[[Notice], None]
-"""A function that takes a notice. It is called within the node's loop, so it must not wait."""
+"""A function that takes a notice. The function is called in the node's event loop, so it must not
+wait."""
 
 
 class Seldom:

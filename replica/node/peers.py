@@ -33,7 +33,7 @@ from replica.wire.pool import Address, Pool
 class Peers:
     """Sends the core's requests to other replicas. The driver uses its `call`.
 
-    address_of: a function that gives the address for a Send; None if it is unknown.
+    address_of: a function that gives the address for a Send; None if the address is unknown.
     report: a function that takes notices for the operator. The same text about an address is not
         repeated.
     are_ours: whether voters on this machine must be processes of this user, because the settings

@@ -51,7 +51,7 @@ class Properties:
         return None if found is None else found.strip()
 
     def text(self, key: str, default: str = "") -> str:
-        """The value without blanks around it; `default` if it is missing or empty."""
+        """The value without blanks around it; `default` if the value is missing or empty."""
         return self.given(key) or default
 
     def required(self, key: str, hint: str) -> str:
@@ -86,8 +86,8 @@ class Properties:
         return value
 
     def choice(self, key: str, choices: tuple[str, ...], default: str) -> str:
-        """One of `choices`; the value may be in upper or lower case. `default` if it is missing or
-        empty."""
+        """One of `choices`; the value may be in upper or lower case. `default` if the value is
+        missing or empty."""
         found = self.text(key, default)
         for choice in choices:
             if choice.lower() == found.lower():

@@ -37,12 +37,13 @@ class ReplicaSample:
     leads: bool
     """Whether this replica is the leader."""
     answered_at: float | None
-    """The time (s) at which a leader last answered this replica; None before that (see Heard)."""
+    """The time (s) at which a leader last answered this replica; None before the first answer.
+    Heard notes this time."""
     described_at: float | None
-    """The time (s) at which another node last showed that there is a leader; None before that (see
-    Heard)."""
+    """The time (s) at which another node last showed that there is a leader; None if no other node
+    has shown this yet. Heard notes this time."""
     high_watermark: int | None
-    """The high watermark (exclusive); None while it is unknown."""
+    """The high watermark (exclusive); None while the high watermark is unknown."""
     log_end: int
     """The log end offset (exclusive)."""
     caught_up: bool = False

@@ -1,6 +1,6 @@
 """The RPCs that a replica serves. Each has a row: its API, its permitted callers, its answer, its
-refusal, whether it is forwarded to the leader, and, if the consensus core answers it, the
-translation between the core's messages and Kafka's.
+refusal, whether the request is forwarded to the leader, and, if the consensus core answers the
+request, the translation between the core's messages and Kafka's.
 
 A new RPC needs the API's table in replica.wire.apis, a row here, and the functions that the row
 names. ApiVersions and SASL have no row: replica.wire.server answers them on every listener.

@@ -2,7 +2,8 @@
 MetadataLogConfig). Keys of our own begin with `kraftlake.`.
 
 Kafka's keys decide when a metadata log gets a snapshot, and where the log may start. KIP-630 has
-other keys for this, which Kafka never implemented: a file with one of them chooses KIP-630's rule.
+other keys for these settings, which Kafka never implemented: a file with one of them chooses
+KIP-630's rule.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class NodeSettings:
     draft_key: int | None
     metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
-    """The keys of the file that have no effect. They are reported once."""
+    """The keys of the file that have no effect. These keys are reported once."""
     recording: Recording | None = None
     """The settings of an observer that records another quorum; None for other replicas. No key of
     the file sets this field."""
@@ -222,8 +223,8 @@ def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> 
     """The value of NodeSettings.core. listener: the name of the listener that voters use. servers:
     the number of bootstrap servers.
 
-    The keys and defaults of fetch sizes are the ones of Kafka 4.3 and newer (KIP-1219). The size of
-    a response has the internal key of Kafka 4.2 and older.
+    The keys and defaults of fetch sizes are those of Kafka 4.3 and newer (KIP-1219). The size of a
+    response has the internal key of Kafka 4.2 and older.
     """
     default = Config("", None)
 

@@ -27,7 +27,7 @@ from replica.storage.stored_batches import StoppedReadError
 SWITCH_S = 0.0002
 """The longest time (s) that the event loop waits for the interpreter's lock after each system call
 while another thread works. A commit takes dozens of system calls, so Python's default of 5 ms would
-make it too slow."""
+make commits too slow."""
 SYNC_S = 0.001
 """The time (s) that the event loop waits for a sync before it continues with other work."""
 T = TypeVar("T")
@@ -74,10 +74,10 @@ class Threads:
         return self._flushing is not None
 
     def flush(self) -> None:
-        """Begin the flush that is owed (see replica.raft.effects), unless a flush is in progress:
-        records that are appended meanwhile share the next flush. This method waits up to SYNC_S for
-        the end of the flush, because on a fast disk waking up the event loop would take as long as
-        the sync."""
+        """Begin the flush that the replica has asked for, unless a flush is in progress: records
+        that are appended meanwhile share the next flush. This method waits up to SYNC_S for the end
+        of the flush, because on a fast disk waking up the event loop would take as long as the
+        sync."""
         begun = self._host.begin_flush() if self._flushing is None else None
         if begun is None:
             return
@@ -143,10 +143,12 @@ class Threads:
 
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
         """The share (0 to 1) of the image that has changed since the last snapshot. 1.0 if the
-        policy doesn't need it; 0.0 while there are fewer new bytes than `policy.max_new_bytes`.
+        policy doesn't need the share; 0.0 while there are fewer new bytes than
+        `policy.max_new_bytes`.
 
-        Computing the share compares whole images. So it is computed when the new bytes reach
-        `max_new_bytes`, and again each time they have grown by an eighth of that number.
+        Computing the share compares whole images. So the share is computed when the new bytes reach
+        `max_new_bytes`, and again each time the new bytes have grown by an eighth of
+        `max_new_bytes`.
         """
         if policy.min_changed_ratio is None:
             return 1.0
@@ -167,8 +169,8 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 async def in_child(work: Callable[[], T]) -> T:
-    """Do `work` in a child process, and return its result. If there is no child process, or it is
-    lost, another thread does the work from its beginning."""
+    """Do `work` in a child process, and return its result. If no child process can be made, or the
+    child is lost, another thread does the work from its beginning."""
     try:
         child = Child(work)
         return await asyncio.to_thread(child.outcome)

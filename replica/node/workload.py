@@ -33,8 +33,8 @@ class AppendLoad:
 Commits = list[tuple[float, int]]
 """The commits since the last report: for each append the time (ms) from append to commit, and the
 number of its records. The list has an entry for each append, not for each record, because sorting
-so many entries would delay the next records. An append has no entry if it was refused, or if this
-replica stopped leading before the commit."""
+so many entries would delay the next records. An append has no entry if the append was refused, or
+if this replica stopped leading before the commit."""
 
 
 def figures(commits: Commits, load: AppendLoad, took_s: float) -> Notice:

@@ -37,9 +37,9 @@ To read it in order:
   `config`: the settings. `connections`: one request in flight for each peer.
 
 Three offsets (exclusive) say what is committed. Below `Core.committed` this replica knows all
-records to be committed. `high_watermark` is the value that it sends to others: a new leader sends
-none until a record of its own epoch is committed. `leader_watermark` is the value that the leader
-has sent to a follower, and may lie above the follower's log end.
+records to be committed. `high_watermark` is the value that this replica sends to others: a new
+leader sends none until a record of its own epoch is committed. `leader_watermark` is the value that
+the leader has sent to a follower, and may lie above the follower's log end.
 
 In two situations a quorum of Kafka's own core stops for good, and a quorum of this core goes on. A
 removed voter stands in elections until its removal is committed (`Core.may_stand`). An observer

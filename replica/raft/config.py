@@ -52,19 +52,19 @@ class Config:
     max_batch_bytes: int = 8 * 1024 * 1024
     """The largest batch that a leader appends, in bytes."""
     max_pending_batches: int = 10
-    """The most batches that may wait for the end of the linger (see BatchAccumulator)."""
+    """The most batches that may wait in the leader's BatchAccumulator for the end of the linger."""
     retention_bytes: int = 100 * 1024 * 1024
     """metadata.max.retention.bytes; -1 for no limit."""
     retention_ms: int = 7 * 24 * 3_600_000
     """metadata.max.retention.ms; -1 for no limit."""
     start_lag_ms: int | None = None
-    """metadata.start.offset.lag.time.max.ms of KIP-630. If it is set, the log start moves by
-    KIP-630's policy, else by Kafka's (see `log_start`)."""
+    """metadata.start.offset.lag.time.max.ms of KIP-630. If this setting is given, the log start
+    moves by KIP-630's policy, else by Kafka's policy (module log_start)."""
     auto_join: bool = False
     """Whether an observer that has endpoints makes itself a voter (KIP-1186)."""
     removed_voter_stands: bool = True
-    """Whether a removed voter may stand for election (see Core.may_stand). Kafka's replicas behave
-    as with False."""
+    """Whether a removed voter may stand for election until it knows that its removal is committed.
+    Kafka's replicas behave as with False."""
 
     def __post_init__(self) -> None:
         if any(node_id >= NO_NODE for node_id in self.bootstrap_ids):

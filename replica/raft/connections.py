@@ -41,8 +41,8 @@ class PeerConnections:
         self._last_correlation_id = 0
 
     def is_ready(self, node_id: int, now_ms: int) -> bool:
-        """Whether a request may be sent to the peer now: no request to it is in flight, and the
-        pause after a failed request is over."""
+        """Whether a request may be sent to the peer now: no request to the peer is in flight, and
+        the pause after a failed request is over."""
         return self._of(node_id).until <= now_ms
 
     def ready_at(self, node_id: int) -> int:
@@ -111,8 +111,8 @@ class PeerConnections:
         self, bootstrap_ids: Sequence[int], now_ms: int, draw: Callable[[int], int]
     ) -> int | None:
         """The id of a random bootstrap server to which a request may be sent now. None if there is
-        no such server, or while a request to any peer is in flight. draw: gives a random number
-        below its argument (see core.Draw)."""
+        no such server, or while a request to any peer is in flight. draw: a function that gives a
+        random number from 0 to its argument (exclusive)."""
         if self.has_any_in_flight(now_ms) or not bootstrap_ids:
             return None
         start = draw(len(bootstrap_ids))
@@ -121,8 +121,8 @@ class PeerConnections:
 
     def next_bootstrap_at(self, bootstrap_ids: Sequence[int], now_ms: int) -> int:
         """The time (ms) from which a request may be sent to a bootstrap server: the end of the wait
-        for the request in flight, if there is one, else the end of the shortest pause; FOREVER if
-        there is no bootstrap server."""
+        if a request is in flight, else the end of the shortest pause; FOREVER without bootstrap
+        servers."""
         ends = self._ends_of_waits(now_ms) or [self.ready_at(node) for node in bootstrap_ids]
         return min(ends, default=FOREVER)
 

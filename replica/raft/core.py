@@ -51,7 +51,7 @@ _Response = TypeVar("_Response", bound=PeerResponse)
 
 
 class Core(View):
-    """The state of one replica, and the operations that change it.
+    """The state of one replica, and the operations that change the state.
 
     stored: what quorum-state holds at the start.
     transitions: how the role changed in this step, in order.
@@ -94,7 +94,8 @@ class Core(View):
             self.shutdown_deadline = self.now + timeout_ms
 
     def stop(self, how: Stopped) -> None:
-        """End the shutdown. how: in time or by its timeout; the host gets it as Effects.stopped."""
+        """End the shutdown. how: in time or by its timeout; the host gets this value as
+        Effects.stopped."""
         self.stopped = True
         self.outbox.effects.stopped = how
 
@@ -243,8 +244,8 @@ class Core(View):
         return self.log.log_end + self.work.accumulator.record_count
 
     def append(self, batches: Sequence[Batch]) -> None:
-        """Append batches that start at the log end: a leader made them, or a follower fetched
-        them."""
+        """Append batches that start at the log end, and that a leader made or a follower
+        fetched."""
         self.log = self.log.appended(batches)
         self.outbox.effects.append += batches
 
@@ -283,15 +284,15 @@ class Core(View):
         self.outbox.effects.snapshot_parts.append(part)
 
     def restart_at(self, facts: SnapshotFacts) -> None:
-        """Drop the log, which is older than this snapshot, and restart it at the snapshot's end
-        offset."""
+        """Drop the log, which is older than this snapshot, and restart the log at the snapshot's
+        end offset."""
         self.log = self.log.reset_to(facts)
         self.outbox.effects.reset_to = facts.snapshot_id
         self.load(facts.snapshot_id)
 
     def start_log_at(self, offset: int) -> None:
-        """Move the log start, and remove the snapshots below it, including the bootstrap
-        snapshot."""
+        """Move the log start, and remove the snapshots below the new log start, including the
+        bootstrap snapshot."""
         before = {each.snapshot_id for each in self.log.snapshots}
         self.log = self.log.started_at(offset)
         gone = before - {each.snapshot_id for each in self.log.snapshots}
@@ -329,7 +330,7 @@ class Core(View):
         self.reply(request_id, self.signed(RESPONSE_OF[type(request)](error=error)))
 
     def refuse_illegal(self, request_id: Hashable, request: PeerRequest, mistake: Mistake) -> None:
-        """Answer INVALID_REQUEST to a request that no correct peer sends, and count it."""
+        """Answer INVALID_REQUEST to a request that no correct peer sends, and count the request."""
         self.blame(mistake, sender_of(request), type(request))
         self.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
@@ -342,5 +343,5 @@ class Core(View):
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
         """Send a request, unless it may not be sent to the peer now. Returns when (ms) the next
-        request may be sent (see Outbox.send)."""
+        request may be sent to the peer."""
         return self.outbox.send(node_id, endpoints, message, self.now)

@@ -1,7 +1,7 @@
 """Hands each message to its handler.
 
-For every response the core first checks two things: whether it waits for this response, and which
-epoch and leader the response names (KafkaRaftClient.maybeHandleCommonResponse).
+For every response the core first checks two things: whether this replica waits for this response,
+and which epoch and leader the response names (KafkaRaftClient.maybeHandleCommonResponse).
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def handle_failed(core: Core, event: Failed) -> None:
 
 
 def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
-    """Handle an answer. Returns False for a bad answer, after which the peer gets a pause (see
-    PeerConnections.pause)."""
+    """Handle an answer. Returns False for a bad answer, after which the peer gets no request for a
+    while."""
     _check_authorized(message.error)
     if isinstance(message, ApiVersionsResponse):
         return handle_api_versions(core, node_id, message)
@@ -147,7 +147,8 @@ def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
 
 def _learn_and_take(core: Core, node_id: int, message: PeerResponse) -> bool:
     """Learn epoch and leader from any answer. Then handle the rest of the answer, if its epoch is
-    the epoch of this replica. Returns False for a bad answer, as _handle does.
+    the epoch of this replica. Returns False for a bad answer, after which the peer gets no request
+    for a while.
 
     A replica that learned nothing waits before it asks again, or it would ask without end. A
     replica that knows no epoch yet accepts every epoch in an answer: in an old quorum the epoch may

@@ -6,7 +6,7 @@ so that several appends share one sync, and then reports Flushed. Meanwhile repl
 out. Until the host reports the flush, the core holds back:
 
 - a fetch, because it tells the leader that everything below its offset is on this disk, and a
-  request for a vote, because voters compare their logs with the log end in it
+  request for a vote, because voters compare their logs with the log end in the request
   (fetch_requests.awaits_flush);
 - the commit of a leader's records, because the leader's own log counts only as far as it is flushed
   (Leader.counted).
@@ -44,7 +44,7 @@ class SnapshotPart:
 @dataclass(frozen=True, slots=True)
 class LogRead:
     """Fill FetchResponse.data with whole batches from `start_offset` (inclusive) on, at most
-    `max_bytes`, as FileLog.read gives them."""
+    `max_bytes`, within the limits of FileLog.read."""
 
     start_offset: int
     max_bytes: int

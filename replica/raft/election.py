@@ -72,7 +72,7 @@ def grants(role: Role, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: b
     """Whether a replica in this role grants the candidate its vote. A granted pre-vote obliges the
     replica to nothing.
 
-    is_log_newer: whether the candidate's log is at least as up to date as the local one.
+    is_log_newer: whether the candidate's log is at least as up to date as the local log.
     """
     match role:
         case Unattached() | Prospective():
@@ -110,8 +110,8 @@ def grants_undecided(
 
 
 def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bool:
-    """Count a voter's answer. Returns False for an answer after which the voter gets a pause (see
-    PeerConnections.pause)."""
+    """Count a voter's answer. Returns False for an answer after which the voter gets no request for
+    a while."""
     role = core.role
     if isinstance(role, Candidate | Prospective):
         if response.error is not ErrorCode.NONE:
@@ -158,11 +158,11 @@ def poll_prospective(core: Core, role: Prospective) -> int:
     """Ask all voters for a pre-vote until the election timeout, then go back to the role that this
     replica had before. Returns when (ms) the next step is due.
 
-    This replica also asks the leader of an older epoch, if an answer has named one. That leader may
-    lead voters that the local log doesn't name yet: all voters may have been replaced while this
-    replica was away. The leader grants no pre-vote, but adopts this replica's epoch. The quorum
-    then elects a leader in a newer epoch, which this replica can follow. Kafka's voter asks only
-    the voters of its log.
+    This replica also asks the leader of an older epoch, if an answer has named such a leader. That
+    leader may lead voters that the local log doesn't name yet: all voters may have been replaced
+    while this replica was away. The leader grants no pre-vote, but adopts this replica's epoch. The
+    quorum then elects a leader in a newer epoch, which this replica can follow. Kafka's voter asks
+    only the voters of its log.
     """
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
@@ -217,7 +217,7 @@ def _stand(core: Core, cause: TransitionCause) -> None:
 
 
 def own_tally(core: Core) -> VoteTally:
-    """A new tally. It holds the local vote, if the local replica is a voter."""
+    """A new tally. If the local replica is a voter, the tally holds the local vote."""
     own = frozenset({core.local_id}) if core.is_voter else frozenset()
     return VoteTally(core.log.voters, own)
 
@@ -272,8 +272,8 @@ def _ask(core: Core, role: Candidate | Prospective) -> int:
 
 
 def _ask_older_leader(core: Core, role: Prospective) -> int:
-    """Ask the leader of an older epoch, if it is not among the voters. Returns when (ms) to ask
-    again."""
+    """Ask the leader of an older epoch, if that leader is not among the voters. Returns when (ms)
+    to ask again."""
     leader = core.epochs.older_leader
     if leader is None or role.tally.voters.voter(leader.node_id) is not None or awaits_flush(core):
         return FOREVER

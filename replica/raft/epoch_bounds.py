@@ -33,7 +33,7 @@ class PeerEpochs:
     """What peers have said about epochs since this replica started at `began` (ms).
 
     older_leader: the leader of an older epoch, the newest that answers have named since this
-        replica entered its epoch; None if no answer named one.
+        replica entered its epoch; None if no answer named such a leader.
     """
 
     def __init__(self, began: int) -> None:

@@ -72,9 +72,9 @@ class Append:
     """The state machine of the leader of `epoch` wants records to be appended. `values` holds one
     value for each record, and at least one.
 
-    They go into one batch, together with other appends within Config.append_linger_ms. Their
-    offsets are known at once: the first record gets Raft.next_append_offset. A leader that resigns
-    drops the records that it has not yet appended.
+    The records go into one batch, together with other appends within Config.append_linger_ms. The
+    offsets of the records are known at once: the first record gets Raft.next_append_offset. A
+    leader that resigns drops the records that it has not yet appended.
     """
 
     epoch: int
@@ -87,7 +87,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """The flush that was owed is done: the log is durable up to `end_offset` (exclusive).
+    """A flush that Effects asked for is done: the log is durable up to `end_offset` (exclusive).
 
     A flush must not be reported once a later truncation has cut the log.
     """
@@ -108,8 +108,8 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFrozen:
-    """A snapshot of the local state machine is complete and durable. Other replicas may fetch it
-    now."""
+    """A snapshot of the local state machine is complete and durable. Other replicas may fetch the
+    snapshot now."""
 
     facts: SnapshotFacts
 
@@ -123,15 +123,15 @@ class SnapshotFetched:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRejected:
-    """The fetched bytes are not a valid snapshot; the host has removed them."""
+    """The fetched bytes are not a valid snapshot; the host has removed these bytes."""
 
     snapshot_id: OffsetAndEpoch
 
 
 @dataclass(frozen=True, slots=True)
 class Clean:
-    """It is time to see whether the log start may move up. `log_bytes`: the size of the log in
-    bytes, without snapshots."""
+    """The host asks whether the log start may move up. `log_bytes`: the size of the log in bytes,
+    without snapshots."""
 
     log_bytes: int
 
@@ -147,7 +147,7 @@ class Resign:
 @dataclass(frozen=True, slots=True)
 class Shutdown:
     """The replica should resign if it leads, and stop within `timeout_ms`. Effects.stopped says
-    when it has stopped."""
+    when the replica has stopped."""
 
     timeout_ms: int
 

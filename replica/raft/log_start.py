@@ -49,9 +49,9 @@ def start_by_retention(
     retention_bytes: int,
     oldest_timestamp: int | None,
 ) -> int | None:
-    """The new log start (inclusive) by Kafka's policy; None if it doesn't change. The oldest
-    snapshot is deleted while all files together are too large, or while it is too old. The newest
-    snapshot always stays.
+    """The new log start (inclusive) by Kafka's policy; None if the log start doesn't change. The
+    oldest snapshot is deleted while all files together are too large, or while this snapshot is too
+    old. The newest snapshot always stays.
 
     snapshots: the snapshots, in ascending order.
     log_bytes: the size of the log in bytes.

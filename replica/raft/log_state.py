@@ -1,8 +1,9 @@
 """The core's view of its log: start, end, epochs, snapshots and voter sets.
 
-`LogState` is a frozen value. A handler that changes it makes a new value, and records the effect by
-which the host changes the real log. Voter sets and kraft.version are in force from their append on,
-and truncation undoes them (KIP-853; Kafka: KRaftControlRecordStateMachine, VoterSetHistory).
+`LogState` is a frozen value. A handler that changes the log makes a new LogState, and records the
+effect by which the host changes the real log. Voter sets and kraft.version are in force from their
+append on, and truncation undoes both (KIP-853; Kafka: KRaftControlRecordStateMachine,
+VoterSetHistory).
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ class LogState:
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record. For an empty log it is the epoch of the snapshot at which
-        the log starts, and 0 without such a snapshot."""
+        """The epoch of the last record. For an empty log, the epoch of the snapshot at which the
+        log starts, and 0 without such a snapshot."""
         earliest = self.snapshots[0].snapshot_id if self.snapshots else None
         return last_fetched_epoch(self.epochs, earliest)
 
@@ -120,7 +121,7 @@ class LogState:
         return log if snapshot is None else max(log, snapshot, key=election_order)
 
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """Whether the log is older than this snapshot, and must restart at it."""
+        """Whether the log is older than this snapshot, and must restart at the snapshot's end."""
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self.epochs))
 
     def snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts | None:
@@ -196,7 +197,7 @@ def opened(facts: LogFacts, static_voters: VoterSet) -> LogState:
     The newest snapshot of this log replaces the control records below its end, as in Kafka
     (KRaftControlRecordStateMachine.updateState). A snapshot can be newer than the log, after a
     crash between the rename of the snapshot and the restart of the log. This function only lists
-    such a snapshot, and `Raft` then restarts the log at it.
+    such a snapshot, and `Raft` then restarts the log at the snapshot.
     """
     state = LogState(
         log_start=facts.log_start,
@@ -247,6 +248,6 @@ def _ascending(snapshots: Sequence[SnapshotFacts]) -> tuple[SnapshotFacts, ...]:
 def _since(
     entries: tuple[HistoryEntry[_Value], ...], offset: int
 ) -> tuple[HistoryEntry[_Value], ...]:
-    """The entry in force at `offset` (inclusive) and all newer ones."""
+    """The entry in force at `offset` (inclusive) and all newer entries."""
     older = [entry for entry in entries if entry.offset <= offset]
     return (*older[-1:], *(entry for entry in entries if entry.offset > offset))

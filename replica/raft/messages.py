@@ -3,7 +3,7 @@
 All messages are about the one replicated partition: replica.node checks topic and partition, and
 translates versions. Field names are those of Kafka's schemas. End offsets are exclusive, and times
 are in ms. Every response names the epoch and the leader that the answering replica knows. Replicas
-learn newer epochs from them (KIP-595).
+learn newer epochs from responses (KIP-595).
 """
 
 from __future__ import annotations
@@ -40,15 +40,16 @@ class _Response:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteRequest(_Request):
-    """The candidate asks for a vote in `epoch`. With `pre_vote` it asks whether the voter would
-    vote for it in the next epoch (KIP-996)."""
+    """The candidate asks for a vote in `epoch`. With `pre_vote` the sender asks whether the voter
+    would vote for the sender in the next epoch (KIP-996)."""
 
     epoch: int
     candidate: ReplicaKey
     voter: ReplicaKey | None = None
     """The replica that is asked; None in old versions of the request."""
     last_epoch: int
-    """The epoch of the last record of the candidate's log, or of its snapshot if that is newer."""
+    """The epoch of the last record of the candidate's log, or of its snapshot if the snapshot is
+    newer."""
     end_offset: int
     """The end offset (exclusive) of the candidate's log, or of its snapshot if the snapshot is
     newer."""
@@ -62,7 +63,8 @@ class VoteResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginQuorumEpochRequest(_Request):
-    """The leader of `epoch` announces itself to another voter. It repeats the request."""
+    """The leader of `epoch` announces itself to another voter. The leader repeats the request from
+    time to time."""
 
     epoch: int
     leader_id: int
@@ -77,7 +79,8 @@ class BeginQuorumEpochResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndQuorumEpochRequest(_Request):
-    """The leader of `epoch` resigns. The first preferred successor may stand at once."""
+    """The leader of `epoch` resigns. The first preferred successor may start an election at
+    once."""
 
     epoch: int
     leader_id: int
@@ -104,8 +107,8 @@ class FetchRequest(_Request):
     max_wait_ms: int = 0
     max_bytes: int = 2**31 - 1
     high_watermark: int | None = None
-    """The high watermark that the sender knows (Fetch v18, KIP-1166); -1 if it knows none; None in
-    older versions of Fetch, which only wait for records."""
+    """The high watermark (exclusive) that the sender knows (Fetch v18, KIP-1166); -1 if the sender
+    knows none; None in older versions of Fetch, which only wait for records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +125,8 @@ class FetchResponse(_Response):
     """The leader's high watermark (exclusive); None while the leader doesn't know it."""
     log_start: int = 0
     diverging: OffsetAndEpoch | None = None
-    """For a follower whose log differs: an epoch and its end offset (exclusive) in the leader's
-    log. None if the log doesn't differ."""
+    """For a follower whose log differs from the leader's log: an epoch and its end offset
+    (exclusive) in the leader's log. None if the logs don't differ."""
     snapshot_id: OffsetAndEpoch | None = None
 
 
@@ -152,7 +155,8 @@ class FetchSnapshotResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsRequest(_Request):
-    """The leader asks a node which kraft.version it supports, before the node becomes a voter."""
+    """The leader asks a node which kraft.versions the node supports, before the node becomes a
+    voter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,9 +177,9 @@ class AddVoterRequest(_Request):
     endpoints: Endpoints
     timeout_ms: int = 30_000
     ack_when_committed: bool = True
-    """Whether the answer waits for the commit. A new voter that asks for itself sets it to False
-    (KIP-1186): it fetches again only after the answer, and with two voters nothing is committed
-    before the new voter fetches."""
+    """Whether the answer waits for the commit. A new voter that asks for itself sets this field to
+    False (KIP-1186): the new voter fetches again only after the answer, and with two voters nothing
+    is committed before the new voter fetches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +225,7 @@ class DescribeQuorumRequest(_Request):
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
     """What the leader knows about the log of a replica (KIP-836). A field is -1 if the leader
-    doesn't know it."""
+    doesn't know its value."""
 
     replica: ReplicaKey
     log_end: int
@@ -245,7 +249,7 @@ class DescribeQuorumResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchQuorumRecordsRequest(_Request):
-    """The fetch of KIP-595's draft (see replica.raft.leader.draft)."""
+    """The fetch of KIP-595's draft, which replica.raft.leader.draft answers."""
 
     replica: ReplicaKey
     """A key without a directory, because the draft sends none."""
@@ -268,13 +272,13 @@ class FetchQuorumRecordsResponse(_Response):
     """The epoch of the record before next_fetch_offset; -1 unless the error is
     OFFSET_OUT_OF_RANGE."""
     records: bytes = b""
-    """The bytes of the batches, which the host reads (Reply.read). They are also valid with the
-    error NOT_FOLLOWER."""
+    """The bytes of the batches, which the host reads (Reply.read). The bytes are also valid with
+    the error NOT_FOLLOWER."""
     high_watermark: int = -1
     first_dirty_offset: int = 0
     """The first offset that is in no snapshot: the end offset of the newest snapshot."""
     last_caught_up: int = -1
-    """The time (ms) at which the sender last had all of the log; -1 while unknown."""
+    """The time (ms) at which the sender last had all of the log; -1 while this time is unknown."""
 
 
 PeerRequest: TypeAlias = (
@@ -323,7 +327,7 @@ RESPONSE_OF: dict[type[PeerRequest], type[PeerResponse]] = {
 
 
 def sender_of(request: PeerRequest) -> int:
-    """The node id that a request names as its sender; NO_NODE if it names none."""
+    """The node id that a request names as its sender; NO_NODE if the request names no sender."""
     match request:
         case VoteRequest():
             return request.candidate.node_id

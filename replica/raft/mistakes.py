@@ -1,5 +1,5 @@
-"""What peers and the host do wrong: the core counts a peer's mistakes, and raises HostError for the
-host's.
+"""What peers and the host do wrong: the core counts a peer's mistakes, and raises HostError for a
+mistake of the host.
 
 The Python library h11 separates these errors in the same way (RemoteProtocolError,
 LocalProtocolError). A mistake of the core itself is an AssertionError.
@@ -17,8 +17,8 @@ from replica.errors import KraftlakeError
 from replica.model.keys import NO_NODE
 
 MOST_OFFENCES = 1000
-"""The number of different offences that are counted with their senders. A message names its sender
-itself, so a stranger could name a new sender in each message."""
+"""The number of different offences that are counted with their senders. A stranger could name a new
+sender in each message."""
 
 
 class Mistake(StrEnum):
@@ -46,11 +46,12 @@ class Mistake(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offence:
-    """A message that no correct peer sends. It changes nothing; Raft.illegal_messages counts it.
+    """A message that no correct peer sends. Such a message changes nothing; Raft.illegal_messages
+    counts it.
 
-    mistake: what is wrong with it.
+    mistake: what is wrong with the message.
     sender: the node id that a request names as its sender, or the peer that gave an answer; NO_NODE
-        for a request that names none.
+        for a request that names no sender.
     message: the name of the message's class in `messages`.
     """
 
@@ -61,7 +62,7 @@ class Offence:
 
 class Offences:
     """The number of times that each offence was found. After MOST_OFFENCES different offences, new
-    ones count without their senders."""
+    offences are counted without their senders."""
 
     def __init__(self) -> None:
         self._counts: Counter[Offence] = Counter()

@@ -1,6 +1,6 @@
 """`Outbox`: the effects of the current step, which handlers fill in.
 
-It leaves out what the host knows already, and requests that may not be sent to a peer now.
+The outbox leaves out what the host knows already, and requests that may not be sent to a peer now.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from replica.raft.messages import PeerRequest, PeerResponse
 class Outbox:
     """The effects of this step, and what the host and the peers know from earlier steps.
 
-    effects: the value of this step. The values of earlier steps belong to the host (see Effects).
+    effects: the effects of this step. The effects of earlier steps belong to the host.
     connections: the requests in flight, and which peers may get a request now.
     stored: what quorum-state holds on the disk.
     """
@@ -37,8 +37,8 @@ class Outbox:
         return effects
 
     def persist(self, state: ElectionState) -> None:
-        """Have the host write quorum-state, if the epoch, the leader or the vote differ from those
-        on disk."""
+        """Have the host write quorum-state, if the epoch, the leader or the vote in `state` isn't
+        yet in the file."""
         if _persisted_part(state) != _persisted_part(self._stored):
             self._stored = self.effects.quorum_state = state
 

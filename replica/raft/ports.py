@@ -41,8 +41,8 @@ class StateMachine(Protocol):
 
     def snapshot_records(self) -> Callable[[], Sequence[bytes]]:
         """Freeze the state at next_offset for a snapshot. Returns a function that gives the values
-        of the snapshot's records. The host may call this function in another thread while it calls
-        `commit`. The host adds the control records (voters, kraft.version)."""
+        of the snapshot's records. The host may call the returned function in another thread while
+        it calls `commit`. The host adds the control records (voters, kraft.version)."""
 
     def changed_ratio(self) -> float:
         """The share, from 0 to 1, of the newest snapshot's records that were changed or removed
@@ -50,4 +50,5 @@ class StateMachine(Protocol):
         metadata.snapshot.min.changed_records.ratio)."""
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Called when a snapshot of this state machine is complete and durable."""
+        """The host calls this method when a snapshot of this state machine is complete and
+        durable."""

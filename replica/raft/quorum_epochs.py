@@ -27,8 +27,8 @@ from replica.raft.transitions import TransitionCause
 
 
 def handle_begin(core: Core, request_id: Hashable, request: BeginQuorumEpochRequest) -> None:
-    """Follow the leader that sent the request. If the request names another directory of this node,
-    follow the leader too, but answer INVALID_VOTER_KEY."""
+    """Follow the leader that sent the request. A request that names another directory of this node
+    is answered INVALID_VOTER_KEY, but this replica follows the leader all the same."""
     if not _adopt(core, request_id, request):
         return
     if is_for_other_voter(core, request.voter):
@@ -129,7 +129,8 @@ def _needs_voter_check(
 ) -> bool:
     """Whether this replica neither knows this leader nor has voted for it in this epoch. This
     replica then accepts the request only if its log names the sender as a voter, or names no voters
-    at all (see is_non_voter). It may still learn of the same leader when it asks other voters."""
+    at all (is_non_voter). A replica that refuses the request may still learn of this leader when it
+    asks other voters."""
     if (request.epoch, request.leader_id) == (core.role.epoch, core.role.leader_id):
         return False
     voted = core.role.voted if request.epoch == core.role.epoch else None
@@ -138,8 +139,8 @@ def _needs_voter_check(
 
 def _successor_backoff(core: Core, successors: tuple[ReplicaKey, ...]) -> int:
     """The time (ms) that this replica waits before it stands in the election: 0 for the first
-    successor. Each later successor waits twice as long as the one before it, up to the maximum. A
-    replica that is not on the list waits for the maximum."""
+    successor. Each later successor waits twice as long as the previous successor, up to the maximum
+    (election_backoff_max_ms). A replica that is not on the list waits for the maximum."""
     longest = core.config.election_backoff_max_ms
     places = [place for place, key in enumerate(successors) if core.is_local(key)]
     if not places:

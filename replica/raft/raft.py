@@ -50,7 +50,7 @@ class Raft:
     config: its settings.
     log: what its log holds at the start.
     state: the content of quorum-state; None for a replica that never wrote this file.
-    draw: random numbers from the host (see core.Draw).
+    draw: a function of the host that gives a random number from 0 to its argument (exclusive).
     now_ms: the time in ms.
 
     The constructor raises UsageError if quorum-state can't be the file of this replica. The first
@@ -78,11 +78,12 @@ class Raft:
         self._deadline = now_ms
 
     def step(self, event: inputs.Input, now_ms: int) -> Effects:
-        """Take one input at `now_ms`, which never falls, and return what the host has to do.
+        """Take one input at `now_ms`, which never falls, and return the effects that the host has
+        to carry out.
 
         Raises HostError if the host breaks a rule of `inputs` or `Effects`. Raises NotLeaderError,
         RecordBatchTooLargeError, BufferAllocationError or UsageError if the host's state machine
-        asks for something that can't be done. After any of these, nothing has changed. After
+        asks for something that can't be done. After any of these errors, nothing has changed. After
         TruncationBelowHighWatermarkError and ClusterAuthorizationError the replica must stop.
         """
         core = self._core
@@ -97,13 +98,14 @@ class Raft:
         return self._deadline
 
     def may_create_snapshot(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """Whether to write a snapshot with this id: False if it exists already, or ends below the
-        log start. Raises UsageError for an id that is not a position of the committed log."""
+        """Whether to write a snapshot with this id: False if the snapshot exists already, or ends
+        below the log start. Raises UsageError for an id that is not a position of the committed
+        log."""
         return snapshots.may_create(self._core, snapshot_id)
 
     @property
     def local_id(self) -> int:
-        """The node id of this replica; NO_NODE if it has none."""
+        """The node id of this replica; NO_NODE if this replica has no node id."""
         return self._core.local_id
 
     @property
@@ -136,8 +138,8 @@ class Raft:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark (exclusive) that this replica sends to others; None while it is
-        unknown."""
+        """The high watermark (exclusive) that this replica sends to others; None while the high
+        watermark is unknown."""
         return self._core.high_watermark
 
     @property
@@ -148,8 +150,8 @@ class Raft:
 
     @property
     def leader_watermark(self) -> int | None:
-        """The high watermark (exclusive) that the leader named last; None while it is unknown. It
-        may lie above the local log end (KIP-392)."""
+        """The high watermark (exclusive) that the leader named last; None if the leader has named
+        none. This high watermark may lie above the local log end (KIP-392)."""
         role = self._core.role
         return role.leader_watermark if isinstance(role, Follower) else self._core.high_watermark
 
@@ -161,7 +163,7 @@ class Raft:
 
 
 def _check_host(core: Core, event: inputs.Input, now_ms: int) -> None:
-    """Raises HostError where this input can't come now."""
+    """Raises HostError if the host may not give this input now."""
     if now_ms < core.now:
         raise HostError(f"the time of a step is {now_ms} ms, after one at {core.now} ms")
     match event:

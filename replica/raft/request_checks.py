@@ -44,10 +44,10 @@ def refuse_non_voter(core: Core, request_id: Hashable, request: PeerRequest) -> 
     """Refuse a request of a node that is not a voter. The request counts as illegal only at
     kraft.version 0: at version 1 the node may have been a voter before.
 
-    A candidate gets no vote, and its epoch is adopted only as _adopt_epoch says. A leader gets an
-    error after which it asks again, because this log may not name it as a voter yet. Neither gets
-    INVALID_REQUEST: a controller of Kafka stops when an answer of its own epoch has this error
-    (KafkaRaftClient.maybeHandleCommonResponse).
+    A candidate gets no vote; _adopt_epoch decides whether this replica adopts its epoch. A leader
+    gets an error after which it asks again, because this log may not name it as a voter yet.
+    Neither of them gets INVALID_REQUEST: a controller of Kafka stops when an answer of its own
+    epoch has this error (KafkaRaftClient.maybeHandleCommonResponse).
     """
     if core.log.kraft_version == 0:
         core.blame(Mistake.NO_VOTER, sender_of(request), type(request))
@@ -63,12 +63,12 @@ def _adopt_epoch(core: Core, request: VoteRequest) -> None:
     a voter and the voters may change.
 
     A node that stood in an election before it was removed may have a newer epoch than the quorum.
-    It can't follow a leader of an older epoch, so it would never learn from the log that it was
-    removed. A voter therefore adopts the node's epoch, as Kafka's voters do. This costs one
-    election: no voter grants the node a pre-vote, so its epoch rises no more, and the node follows
-    the next leader. An observer never adopts the epoch, because it asks for no votes and so
-    couldn't pass the epoch on. The observer's answer names its leader, which the node then asks
-    (roles.OlderLeader).
+    Such a node can't follow a leader of an older epoch, so it would never learn from the log that
+    it was removed. A voter therefore adopts the node's epoch, as Kafka's voters do. The adoption
+    costs one election: no voter grants the node a pre-vote, so its epoch rises no more, and the
+    node follows the next leader. An observer never adopts the epoch, because it asks for no votes
+    and so couldn't pass the epoch on. The observer's answer names its leader, which the node then
+    asks (roles.OlderLeader).
     """
     if core.log.kraft_version == 0 or not core.is_voter or request.epoch <= core.role.epoch:
         return

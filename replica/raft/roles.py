@@ -21,7 +21,7 @@ from replica.raft.config import FOREVER
 @dataclass(frozen=True, slots=True)
 class ReplicaProgress:
     """What the leader knows about one replica by its fetches. Times are in ms of the leader's
-    clock. A field is -1 while it is unknown.
+    clock. A field is -1 while its value is unknown.
 
     log_end: the end of the replica's log (exclusive).
     last_fetch: the time of the replica's last fetch.
@@ -36,8 +36,8 @@ class ReplicaProgress:
 
     def fetched(self, fetch_offset: int, leader_end: int, now_ms: int) -> ReplicaProgress:
         """The progress after a fetch at `fetch_offset`. If the replica has all of the leader's log,
-        it is caught up now. If it has all that the leader's log held at the replica's previous
-        fetch, it was caught up at that time (KIP-836,
+        the replica is caught up now. If the replica has all that the leader's log held at the
+        replica's previous fetch, the replica was caught up at the time of that fetch (KIP-836,
         LeaderState.ReplicaState.updateFollowerState)."""
         caught_up = self.last_caught_up
         if fetch_offset >= leader_end:
@@ -68,8 +68,8 @@ class IllegalVoteError(KraftlakeError):
 
 @dataclass(frozen=True, slots=True)
 class VoteTally:
-    """Which of the `voters` have granted a candidate their vote and which have refused it, by node
-    id."""
+    """Which of the `voters` have granted a candidate their vote and which have refused their vote,
+    by node id."""
 
     voters: VoterSet
     granted: frozenset[int] = frozenset()
@@ -117,17 +117,17 @@ class Prospective:
     tally: VoteTally
     election_deadline: int
     leader_id: int = NO_NODE
-    """The leader of this epoch; NO_NODE if it is unknown. If the voter knows the leader's endpoints
-    and doesn't win, it follows the leader again."""
+    """The leader of this epoch; NO_NODE if the leader is unknown. If the voter knows the leader's
+    endpoints and doesn't win, the voter follows the leader again."""
     leader_endpoints: Endpoints = ()
-    """The endpoints of the leader of this epoch; empty if they are unknown."""
+    """The endpoints of the leader of this epoch; empty if the endpoints are unknown."""
     voted: ReplicaKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OlderLeader:
-    """A leader that an answer names, in an older epoch than the local one. This replica can't
-    follow that leader, but can ask it for a pre-vote (see election.poll_prospective)."""
+    """A leader that an answer names, in an older epoch than the local epoch. This replica can't
+    follow that leader, but can ask it for a pre-vote (election.poll_prospective)."""
 
     epoch: int
     node_id: int
@@ -142,16 +142,16 @@ class Candidate:
     tally: VoteTally
     election_deadline: int
     voted: ReplicaKey
-    """The local replica's own key, as a candidate votes for itself."""
+    """The local replica's own key, because a candidate votes for itself."""
     leader_id: ClassVar[int] = NO_NODE
     leader_endpoints: ClassVar[Endpoints] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFetch:
-    """A snapshot that is being fetched. The replica has its first `position` bytes. The host
-    validates a complete snapshot, and the replica fetches nothing until the host has reported the
-    result."""
+    """A snapshot that is being fetched. The replica has the first `position` bytes of the snapshot.
+    The host validates a complete snapshot, and the replica fetches nothing until the host has
+    reported the result."""
 
     snapshot_id: OffsetAndEpoch
     position: int = 0
@@ -166,11 +166,11 @@ class Follower:
     leader_id: int
     leader_endpoints: Endpoints
     fetch_deadline: int
-    """The time (ms) at which a voter starts a pre-vote. Every good answer of the leader moves it
-    on."""
+    """The time (ms) at which a voter starts a pre-vote. Every good answer of the leader moves this
+    time on."""
     update_voter_deadline: int
-    """For a voter: when (ms) to check whether the voter set has its current endpoints and versions.
-    For an observer that may join: when (ms) to ask to become a voter."""
+    """For a voter: when (ms) to check whether the voter set has this voter's current endpoints and
+    versions. For an observer that may join: when (ms) to ask to become a voter."""
     voted: ReplicaKey | None = None
     has_fetched: bool = False
     """Whether this leader has given a good answer. From then on this replica refuses pre-votes,
@@ -181,13 +181,14 @@ class Follower:
     has_updated_leader: bool = False
     """Whether this voter has told the leader its endpoints and versions, at kraft.version 0."""
     leader_watermark: int | None = None
-    """The high watermark (exclusive) that the leader named last; None if it has named none."""
+    """The high watermark (exclusive) that the leader named last; None if the leader has named
+    none."""
     fetching: SnapshotFetch | None = None
     """The snapshot that is being fetched; None if no snapshot is being fetched."""
 
     def trusting(self, fetch_deadline: int) -> Follower:
-        """The role after a good answer of the leader. If the leader has resigned, nothing changes:
-        it may have given this answer before it resigned."""
+        """The role after a good answer of the leader. If the leader has resigned, nothing changes,
+        because the leader may have given this answer before it resigned."""
         if self.has_resigned:
             return self
         return replace(self, fetch_deadline=fetch_deadline, has_fetched=True)
@@ -195,10 +196,11 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """The change of the voters or of kraft.version that is in progress. There is at most one.
+    """The change of the voters or of kraft.version that is in progress. At most one change is in
+    progress.
 
-    While `last_offset` is None, it waits until the new voter answers ApiVersions. Then it waits
-    until the record at `last_offset` is committed.
+    While `last_offset` is None, the change waits until the new voter answers ApiVersions. After
+    that, the change waits until the record at `last_offset` is committed.
     """
 
     request_id: Hashable
@@ -208,7 +210,8 @@ class PendingChange:
     """The voter to be added; None for any other change."""
     last_offset: int | None = None
     ack_when_committed: bool = True
-    """Whether the request is answered at the commit; if False, it is answered at the append."""
+    """Whether the request is answered at the commit; if False, the request is answered at the
+    append."""
     is_answered: bool = False
     """Whether the request has been answered."""
 
@@ -218,10 +221,11 @@ class Leader:
     """The leader of its epoch.
 
     epoch_start: the offset of the epoch's LeaderChange record.
-    check_quorum_deadline: the time (ms) by which a majority has to fetch, or the leader resigns.
+    check_quorum_deadline: the time (ms) at which the leader resigns, unless a majority has fetched
+        by then.
     begin_deadline: the time (ms) at which the leader sends BeginQuorumEpoch again.
-    high_watermark: None until a majority holds a record of this epoch, whatever the replica knew as
-        a follower; exclusive.
+    high_watermark: the high watermark (exclusive); None until a majority holds a record of this
+        epoch, whatever the replica knew as a follower.
     progress: how far the logs of the voters that have fetched are, by their keys in the voter set.
         leader.work has the progress of observers.
     heard: the node ids of the voters that have fetched since check_quorum_deadline was set.
@@ -285,4 +289,4 @@ class Resigned:
     """The node ids of the voters that have not answered EndQuorumEpoch."""
     preferred_successors: tuple[ReplicaKey, ...] = ()
     voted: ReplicaKey | None = None
-    """None: a replica that has led this epoch stores no vote for it."""
+    """Always None: a replica that has led this epoch stores no vote for this epoch."""

@@ -1,4 +1,4 @@
-"""Snapshots of the local state machine, and those fetched from a leader (KIP-630).
+"""Snapshots of the local state machine, and snapshots fetched from a leader (KIP-630).
 
 Kafka: KafkaMetadataLog.createNewSnapshot, truncateToLatestSnapshot.
 """
@@ -22,21 +22,22 @@ class SnapshotPolicy:
     """When a state machine makes a snapshot."""
 
     max_new_bytes: int = 20 * 1024 * 1024
-    """metadata.log.max.record.bytes.between.snapshots."""
+    """The bytes of new records after which a snapshot is due
+    (metadata.log.max.record.bytes.between.snapshots)."""
     max_interval_ms: int = 3_600_000
-    """metadata.log.max.snapshot.interval.ms; 0 for no limit of time. A snapshot is due when either
-    limit is reached, as in released Kafka."""
+    """The time (ms) after which a snapshot is due (metadata.log.max.snapshot.interval.ms); 0 for no
+    limit of time. A snapshot is due when either limit is reached, as in released Kafka."""
     min_changed_ratio: float | None = None
-    """metadata.snapshot.min.changed_records.ratio of KIP-630. If it is set, a snapshot is due only
-    when max_new_bytes is reached and this share (0 to 1) of the newest snapshot's records has
-    changed."""
+    """The share (0 to 1) of the newest snapshot's records that must have changed before a snapshot
+    is due, besides max_new_bytes of new records (metadata.snapshot.min.changed_records.ratio of
+    KIP-630). None for released Kafka's two limits alone."""
 
     def is_due(self, new_bytes: int, interval_ms: int, changed_ratio: float) -> bool:
         """Whether a snapshot is due.
 
         new_bytes: the bytes of the records committed since the newest snapshot.
         interval_ms: the time since the newest snapshot.
-        changed_ratio: see StateMachine.changed_ratio.
+        changed_ratio: the share (0 to 1) of the newest snapshot's records that have changed.
         """
         has_bytes = new_bytes >= self.max_new_bytes
         if self.min_changed_ratio is not None:
@@ -46,8 +47,8 @@ class SnapshotPolicy:
 
 
 def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
-    """Whether to write a snapshot with this id: False if it exists already, or ends below the log
-    start. Raises UsageError for an id that is not a position of the committed log."""
+    """Whether to write a snapshot with this id: False if the snapshot exists already, or ends below
+    the log start. Raises UsageError for an id that is not a position of the committed log."""
     if snapshot_id.offset < core.log.log_start or core.log.snapshot(snapshot_id) is not None:
         return False
     committed = core.high_watermark
@@ -69,7 +70,7 @@ def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
 def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
     """Restart the log at the leader's snapshot. If this replica leads now, or its log is not older
     than the snapshot, only note the snapshot. The epoch may have changed since the fetch: a
-    snapshot holds committed records only, so it is valid in every later epoch."""
+    snapshot holds committed records only, so the snapshot is valid in every later epoch."""
     _end_fetch(core, facts.snapshot_id)
     if isinstance(core.role, Leader) or not core.log.is_older_than(facts.snapshot_id):
         core.add_snapshot(facts)

@@ -22,27 +22,28 @@ class TransitionCause(Enum):
     """Why a role changes."""
 
     HIGHER_EPOCH = auto()
-    """The replica learned of a newer epoch, but not the endpoints of its leader."""
+    """The replica learned of a newer epoch, but not the endpoints of that epoch's leader."""
     LEADER_FOUND = auto()
-    """The replica learned the leader of this epoch or of a newer epoch, or more endpoints of its
-    leader."""
+    """The replica learned the leader of this epoch or of a newer epoch, or more endpoints of the
+    leader that it knows."""
     VOTED = auto()
     """The replica granted another replica its vote in this epoch."""
     TIMEOUT = auto()
     """A timeout ended: the fetch timeout of a follower, check-quorum of a leader, the election
     timeout of any other role."""
     ELECTION_LOST = auto()
-    """So many voters refused the pre-vote that it can't reach a majority."""
+    """So many voters refused the pre-vote that the replica can't reach a majority."""
     MAJORITY_GRANTED = auto()
     PRE_VOTE_UNSUPPORTED = auto()
     """A voter doesn't support pre-votes, so the replica has to ask for votes."""
     RESIGNED = auto()
-    """The leader resigned: its state machine asked for it, the leader shuts down, or it is no
-    longer a voter."""
+    """The leader resigned, because its state machine asked for this, because the leader shuts down,
+    or because the leader is no longer a voter."""
 
 
 class Transition(NamedTuple):
-    """One change of role, from `of` to `to`. Both may be the same role, in different epochs."""
+    """One change of role, from `of` to `to`. `of` and `to` may be the same role, in different
+    epochs."""
 
     of: type[Role]
     cause: TransitionCause
@@ -71,7 +72,7 @@ _RAISES_EPOCH_BY_ONE = {(Prospective, Candidate), (Resigned, Unattached)}
 
 
 def check(current: Role, cause: TransitionCause, following: Role, local_id: int) -> None:
-    """Assert that the role `following` may come after `current`; if it may not, the core has a bug.
+    """Assert that the role `following` may come after `current`; otherwise the core has a bug.
 
     local_id: NO_NODE for a replica without a node id, which can neither vote nor stand.
     """

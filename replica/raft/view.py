@@ -1,4 +1,5 @@
-"""`View`: what a replica knows about itself and its quorum, and what follows from it."""
+"""`View`: what a replica knows about itself and its quorum, and what follows from this
+knowledge."""
 
 from __future__ import annotations
 
@@ -16,11 +17,12 @@ class View:
     role: the local role in its epoch.
     log: the view of the log.
     now: the time (ms) of this step.
-    committed: this replica knows that all records below this offset are committed. It never falls,
-        whatever role or epoch follows.
+    committed: this replica knows that all records below this offset are committed; None while it
+        knows no such offset. The offset never falls, whatever role or epoch follows.
     truncating: whether the host is truncating the log and has not yet reported its new end.
     has_joined: whether a committed voter set has named this replica since it started.
-    shutdown_deadline: when (ms) the shutdown in progress has to end; None if there is none.
+    shutdown_deadline: when (ms) the shutdown in progress has to end; None if no shutdown is in
+        progress.
     stopped: whether the shutdown is over.
     """
 
@@ -59,9 +61,9 @@ class View:
         until it knows that its removal is committed (unless Config.removed_voter_stands is False).
 
         In Kafka a removed voter doesn't stand. Suppose that one of two voters leads, appends its
-        own removal and restarts. The other voter needs the vote of the first, and doesn't get it,
-        because its log lacks the removal. So in Kafka this quorum never elects a leader again
-        (Ongaro's dissertation, 4.2.2).
+        own removal and restarts. The other voter needs the vote of the first, and doesn't get this
+        vote, because the other voter's log lacks the removal. So in Kafka this quorum never elects
+        a leader again (Ongaro's dissertation, 4.2.2).
         """
         if self.local_key is None:
             return False
@@ -74,19 +76,19 @@ class View:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark (exclusive) that this replica sends to others. It is None for a new
-        leader, whatever the replica knew as a follower."""
+        """The high watermark (exclusive) that this replica sends to others. None for a new leader,
+        whatever the replica knew as a follower."""
         return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
 
     @property
     def leader(self) -> Leader:
-        """The local role as a Leader. Only for callers that know that this replica leads. In every
-        role, `role.leader_id` is the id of the leader."""
+        """The local role as a Leader. Only callers that know that this replica leads may read this
+        property. In every role, `role.leader_id` is the id of the leader."""
         assert isinstance(self.role, Leader)
         return self.role
 
     def is_local(self, key: ReplicaKey) -> bool:
-        """Whether `key` means this replica."""
+        """Whether `key` is the key of this replica."""
         return self.local_key is not None and key.matches(self.local_key)
 
     @property

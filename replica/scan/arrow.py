@@ -35,8 +35,8 @@ class BatchScan(ShownRegions):
     """Iterates once over Arrow batches of BATCH_SCHEMA: a row for each batch of the data, including
     batches with a wrong CRC.
 
-    data, start, expected_offset, redactor: see ShownRegions. Raises UnreadableFileError if the file
-        can no longer be read. Damaged bytes raise no error.
+    data, start, expected_offset, redactor: the arguments of ShownRegions. Raises
+        UnreadableFileError if the file can no longer be read. Damaged bytes raise no error.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -60,7 +60,7 @@ class RecordScan(ShownRegions):
     The arguments and errors are those of BatchScan; without a redactor secrets are shown. Batches
     with a wrong CRC have no rows here (`damages` names them). A record that can't be decoded
     becomes a row of type UNREADABLE with the reason in `error`. If the reader can't find the ends
-    of a batch's further records, one such row replaces all of them.
+    of a batch's further records, one such row replaces all further records.
     """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

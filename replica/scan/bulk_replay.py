@@ -6,8 +6,8 @@
 A kernel keeps the facts that decide about refusals, and the place of the newest record of each
 entity. The replay's tables are written only when an image, the reason of the first refusal, or the
 scalar replay of a record needs them. Some records may change any entity (markers of transactions,
-CLEAR_ELR). The records after such a record are replayed one by one, until this has taken as long as
-filling the kernel's tables again.
+CLEAR_ELR). The records after such a record are replayed one by one, until their replay has taken as
+long as filling the kernel's tables again.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class ReplayOutcome:
 
 
 class BulkReplay:
-    """A Replay that also takes rows of chunks. It reads bytes of the chunks' files again later.
-    Each method raises MovedError if these bytes have changed.
+    """A Replay that also takes rows of chunks. This replay reads bytes of the chunks' files again
+    later. Each method raises MovedError if these bytes have changed.
 
     read: decodes the records that the kernel leaves to the scalar replay.
     """
@@ -68,8 +68,8 @@ class BulkReplay:
 
     @classmethod
     def going_on(cls, replay: Replay) -> BulkReplay:
-        """Continue a replay. Its own tables are up to date only after a call of `state`; nobody
-        else may apply records to it before."""
+        """Continue a replay. The replay's own tables are up to date only after a call of `state`.
+        Before that call, nobody else may apply records to the replay."""
         bulk = cls.__new__(cls)
         bulk._begin(replay, meaning)
         return bulk
@@ -87,21 +87,21 @@ class BulkReplay:
 
     @property
     def state(self) -> State:
-        """The state, as Replay gives it."""
+        """The state after all records so far, in the form of Replay.state."""
         if self._slots is not None:
             write_changes(self._slots, self._log, self._replay)
         return self._replay.state
 
     def image(self) -> Image:
-        """The image, as Replay makes it. It takes about 5 us for each entity that has changed since
-        the last image."""
+        """An image of the state after all records so far. Making the image takes about 5 us for
+        each entity that has changed since the last image."""
         if self._slots is not None:
             write_changes(self._slots, self._log, self._replay)
         return self._replay.image()
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
-        """Apply one record, as Replay does. The kernel's tables are written into the replay first.
-        Returns a Refusal if the record can't be applied, else None."""
+        """Apply one record by the scalar replay. What the kernel has changed is written into the
+        replay first. Returns a Refusal if the record can't be applied, else None."""
         if isinstance(record, MetadataRecord):
             self._leave_kernel()
         return self._replay.apply(offset, record)

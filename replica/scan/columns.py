@@ -75,7 +75,8 @@ _MAX_LONG = (1 << 63) - 1
 
 
 def microseconds(timestamps: pa.Array) -> pa.Array:
-    """Times in ms as timestamp[us, UTC]; NULL if replica.format.timestamps.moment is None."""
+    """Times in ms as timestamp[us, UTC]; NULL for a time for which replica.format.timestamps.moment
+    gives None."""
     numbers = timestamps.fill_null(NO_TIMESTAMP).to_numpy(zero_copy_only=False)
     missing = (numbers == NO_TIMESTAMP) | (numbers < FIRST_MS) | (numbers > LAST_MS)
     scaled = np.where(missing, 0, numbers) * 1000
@@ -83,7 +84,8 @@ def microseconds(timestamps: pa.Array) -> pa.Array:
 
 
 def batch_table(chunk: Chunk) -> pa.RecordBatch:
-    """The batches of a chunk. Their CRCs are valid."""
+    """The Arrow batch with a row for each log batch of a chunk. The CRCs of these log batches are
+    valid."""
     columns = chunk.batches[:, : chunk.batch_count]
     arrays = [
         pa.array(columns[frames.BATCH_POSITION] + chunk.start),
@@ -160,8 +162,8 @@ class ColumnPieces:
     """A column of texts or bytes while it is made, from the bytes of a kernel and from inserted
     cells.
 
-    data, offsets: the kernel's bytes, and the places of its rows in them. A row with an inserted
-        cell is empty there.
+    data, offsets: the kernel's bytes, and the places of the column's rows in `data`. A row with an
+        inserted cell has no bytes in `data`.
     """
 
     def __init__(self, data: Bytes, offsets: Longs) -> None:
@@ -176,7 +178,8 @@ class ColumnPieces:
         self._cells.append(cell)
 
     def array(self, kind: pa.DataType, valid: pa.Buffer | None) -> pa.Array:
-        """The finished column. valid: a bitmap, None for a column without NULLs."""
+        """The finished column. valid: the bitmap of the rows that aren't NULL; None for a column
+        without NULLs."""
         sizes = np.diff(self._offsets)
         for row, cell in zip(self._rows, self._cells, strict=True):
             sizes[row] += len(cell)
@@ -211,7 +214,7 @@ def stored_bytes(column: pa.BinaryArray) -> tuple[Bytes, Longs]:
 
 
 def bitmap(valid: Any) -> pa.Buffer | None:
-    """Arrow's validity bitmap of an array of bools; None if all are true."""
+    """Arrow's validity bitmap of an array of bools; None if all bools are true."""
     if valid.all():
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())

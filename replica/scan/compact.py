@@ -23,20 +23,22 @@ from replica.scan.regions import Chunk, Region
 NAMES = ("position", *BatchHeader._fields, "crc_valid")
 """The columns: the fields of a LocatedBatch, with the fields of the header instead of `header`."""
 _PRODUCER_POSITION = 43
-"""The place of the producer's three fields in the header of a batch (see replica.format.batch)."""
+"""The place of the producer's three fields in the header of a batch, whose layout is in
+replica.format.batch."""
 _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4")])
 _MOST = np.iinfo(np.int64).max
 _PAST_DELTA = {"last_offset": 0, "next_offset": 1}
-"""Column -> the number that is added to base_offset + last_offset_delta to compute it."""
+"""Column -> the number that is added to base_offset + last_offset_delta to compute the column."""
 
 
 class _Column(NamedTuple):
     """A column of numbers."""
 
     least: int
-    """The smallest number; 0 if the differences to it would need 64 bits."""
+    """The smallest number of the column; 0 if the differences from the smallest number would need
+    64 bits."""
     above: np.ndarray | None
-    """The difference of each number to `least`; None if all numbers are equal."""
+    """The difference between each number and `least`; None if all numbers are equal."""
 
     @staticmethod
     def of(values: Longs) -> _Column:
@@ -81,7 +83,7 @@ class _Piece(NamedTuple):
 
     def numbers(self, name: str) -> list[int]:
         """The numbers of one column. name: one of NAMES, or a property of the header that is
-        computed from them."""
+        computed from these columns."""
         if name not in _PAST_DELTA:
             column: list[int] = self.array(name).tolist()
             return column
@@ -122,7 +124,7 @@ class CompactBatches(ColumnBatches):
 
     @staticmethod
     def of(batches: Sequence[LocatedBatch]) -> CompactBatches:
-        """The same batches as columns: a tenth of the memory of values."""
+        """The same batches as columns, which take a tenth of the memory of the values."""
         return (
             batches if isinstance(batches, CompactBatches) else CompactBatches(_pieces_of(batches))
         )
@@ -205,7 +207,7 @@ def compacted(regions: Iterable[Region], most: int | None) -> CompactBatches:
 
 
 def _pieces_of(batches: Sequence[LocatedBatch]) -> list[_Piece]:
-    """The batches as one piece; empty if there are no batches."""
+    """The batches as one piece; empty for no batches."""
     return [_Piece.of([column_of(batches, name) for name in NAMES])] if batches else []
 
 
@@ -222,7 +224,8 @@ def next_offsets(batches: Sequence[LocatedBatch]) -> Longs:
 
 
 def _columns_of(chunk: Chunk) -> list[Longs]:
-    """The columns of a chunk, by NAMES. The kernel takes only batches with a valid CRC."""
+    """The columns of a chunk, in the order of NAMES. The kernel takes only batches with a valid
+    CRC."""
     table = chunk.batches[:, : chunk.batch_count]
     at = table[frames.BATCH_POSITION][:, None] + np.arange(
         _PRODUCER_POSITION, _PRODUCER_POSITION + _PRODUCER.itemsize

@@ -3,7 +3,7 @@
 A replica needs neither numba nor numpy, and finds runs by replica.format.runs.plain_run. If the
 bulk reader is installed, its kernel finds the same runs at twenty times the speed. Loading the
 kernel takes a quarter of a second and 60 MiB, of which 48 MiB are file pages, so a small log is
-read without it.
+read without the kernel.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ _MAX_LONG = (1 << 63) - 1
 
 
 def is_compiled() -> bool:
-    """Whether `load` needs no compiler."""
+    """Whether the kernel is compiled already, so that `load` needs no compiler."""
     return store.find(find_run.name) is not None
 
 
 def load() -> None:
-    """Let this process find runs by the kernel from now on. Raises the errors of Kernel.load."""
+    """Let this process find runs by the kernel from now on. Raises UsageError if the kernel must be
+    compiled and numba isn't installed, and KraftlakeError if the compiler fails."""
     find_run.load()
     use(compiled_run)
 

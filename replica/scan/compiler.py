@@ -44,8 +44,9 @@ def compile_kernel(name: str) -> bytes:
 
 
 def _environment() -> dict[str, str]:
-    """The environment for a process that compiles: that of this process, with its module path. It
-    has no settings of numba except those that choose a CPU, and NUMBA_OPT is 0."""
+    """The environment for a process that compiles: that of this process, with its module path. This
+    environment has no settings of numba except the settings that choose a CPU, and NUMBA_OPT is
+    0."""
     settings = {k: v for k, v in environment().items() if not k.startswith("NUMBA_")}
     settings |= {k: v for k, v in os.environ.items() if k.startswith("NUMBA_CPU_")}
     return {**settings, "NUMBA_OPT": "0"}

@@ -18,7 +18,8 @@ _LEAST_PRIORITY = 19
 
 
 def compile_all() -> None:
-    """Compile or load all kernels, as many at a time as there are CPUs. Raises KraftlakeError."""
+    """Compile or load all kernels, as many at a time as there are CPUs. Raises KraftlakeError if
+    the compiler fails."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:

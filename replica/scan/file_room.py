@@ -1,4 +1,4 @@
-"""Limits the memory for one file of a log while it is examined.
+"""Limits the memory for one file of a log while the file is examined.
 
 An examination of a directory holds a header for each batch of the logs, and the bytes of small
 files. The bytes of large files are read when they are needed. An archive of a few KB may unpack to
@@ -67,13 +67,13 @@ class FileRoom:
         return FileRoom(int(text))
 
     def read(self, path: str, limit: int) -> Source:
-        """Open a file that the user named, as a ReadFile. Raises the errors of
-        reading.open_file."""
+        """Open a file that the user named, as a ReadFile. Raises UnreadableFileError or
+        VanishedFileError if reading.open_file can't open the file."""
         return self._keep(open_file(path, limit))
 
     def read_own(self, path: str, limit: int) -> Source:
-        """Open a file that was found in a directory, as a ReadFile. Raises the errors of
-        reading.open_own_file."""
+        """Open a file that was found in a directory, as a ReadFile. Raises UnreadableFileError or
+        VanishedFileError if reading.open_own_file can't open the file."""
         return self._keep(open_own_file(path, limit))
 
     def _keep(self, file: OpenFile) -> Source:
@@ -123,8 +123,8 @@ class FileRoom:
 
     @staticmethod
     def _spare(wanted: int) -> int:
-        """The bytes that one file may take: `wanted`, or the free memory of the machine if that is
-        less."""
+        """The bytes that one file may take: `wanted`, or the free memory of the machine if less
+        memory is free."""
         return min(wanted, _available() - _RESERVE_BYTES)
 
     def _reason(self, detail: str) -> str:
@@ -153,7 +153,7 @@ class Growth:
     before: int
 
     def check_limit(self) -> None:
-        """Raises TooMuchMemoryError if the work has taken more memory than its limit."""
+        """Raises TooMuchMemoryError if the work has taken more than `most` bytes."""
         if _resident() - self.before > self.most:
             raise TooMuchMemoryError(
                 f"more than {self.room.mib} MiB of memory for one log and its replay: "
@@ -185,7 +185,7 @@ def _number(path: str) -> int | None:
 
 
 def _words(path: str) -> list[str]:
-    """The words of a small file; empty if it can't be read, as on a system without /proc."""
+    """The words of a small file; empty if the file can't be read, as on a system without /proc."""
     try:
         with open(path, encoding="ascii") as file:
             return file.read().split()

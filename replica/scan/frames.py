@@ -48,7 +48,7 @@ BATCH_COLUMNS = 10
 ) = range(8)
 ROW_COLUMNS = 8
 """The number of a row's columns. KEY, VALUE: the position of the key or value in the buffer.
-KEY_SIZE, VALUE_SIZE: its size in bytes; -1 for null."""
+KEY_SIZE, VALUE_SIZE: the size of the key or value in bytes; -1 for null."""
 
 # The results of the kernel in `state`.
 STATE_POSITION, STATE_EXPECTED, STATE_BATCHES, STATE_ROWS, STATE_WANTED = range(5)
@@ -61,8 +61,7 @@ STOP_FULL = 0
 STOP_FRAME = 1
 """The bytes at STATE_POSITION aren't a batch with the expected offset and a valid CRC."""
 STOP_RECORDS = 2
-"""The next batch has the expected offset and a valid CRC, but the kernel can't read its records
-(see replica.scan.kernels.frames)."""
+"""The next batch has the expected offset and a valid CRC, but the kernel can't read its records."""
 STOP_SHORT = 3
 """The bytes end at STATE_POSITION, within the next header, or within a batch whose header is valid
 and has the expected offset."""
@@ -77,10 +76,11 @@ VERSIONS = 16
 DUES = 512
 """The most batches of one run that get an entry in the index."""
 DUE_COLUMNS = 4
-"""The fields of replica.format.runs.Due, in their order."""
+"""The number of columns of the table `due`: the fields of replica.format.runs.Due, in their
+order."""
 
 RUN_POSITION, RUN_EXPECTED, RUN_LATEST, RUN_OFFSET_OF_LATEST = range(4)
 RUN_ITEMS = 4
-"""The results of the kernel. POSITION, EXPECTED: the position and the base offset of the batch
-behind the run. LATEST: the largest timestamp (ms) in the run. OFFSET_OF_LATEST: the last offset of
-the first batch that has this timestamp."""
+"""The number of items that find_run writes to `state`. POSITION, EXPECTED: the position and the
+base offset of the batch behind the run. LATEST: the largest timestamp (ms) in the run.
+OFFSET_OF_LATEST: the last offset of the first batch that has this timestamp."""

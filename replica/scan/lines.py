@@ -28,8 +28,8 @@ OUTPUT_BYTES = 1024 * 1024
 might be longer."""
 
 Choose: TypeAlias = Callable[[Longs, Longs, Longs], npt.NDArray[np.bool_]]
-"""A function that chooses rows. It takes arrays of their offsets, timestamps (ms) and leader
-epochs, and gives an array that is true for the wanted rows."""
+"""A function that chooses rows. The function takes arrays of the rows' offsets, timestamps (ms) and
+leader epochs, and gives an array that is true for the wanted rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class ScalarRecord:
 
 Piece: TypeAlias = "memoryview | ScalarRecord | LocatedBatch"
 """A piece of the output: lines, whose bytes are valid until the next piece; or a record or a batch
-that the caller must read by the scalar reader, and whose rows it must choose."""
+that the caller must read by the scalar reader, and whose rows the caller must choose."""
 
 
 class LineScan(Regions):
     """Iterates once over the pieces of a segment or snapshot, in the order of the file.
 
-    data, expected_offset: see JudgedWalk.
+    data, expected_offset: the arguments of JudgedWalk.
     prefix: the beginning of each line, up to the offset.
     choose: chooses rows; None for all rows.
     takes_type: a function that says whether a record type has lines. A record that can't be decoded
@@ -103,7 +103,7 @@ class LineScan(Regions):
                 at += 1
 
     def _chosen(self, chunk: Chunk) -> Longs:
-        """The numbers of the chosen rows."""
+        """The numbers of the rows of the chunk that `choose` wants."""
         if self._choose is None:
             return self._every_row[: chunk.row_count]
         rows = chunk.rows[:, : chunk.row_count]

@@ -30,8 +30,8 @@ _LENGTH_BYTES = 5
 class LogBytes:
     """The files of a log in their order. A place is a position in all files together.
 
-    The bytes were checked when the files were scanned. Methods raise MovedError if they have
-    changed since.
+    The bytes were checked when the files were scanned. Methods raise MovedError if the bytes have
+    changed since then.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class LogBytes:
         return self._bases[-2]
 
     def at(self, place: int, size: int) -> bytes:
-        """The bytes at a place. They must be in one file."""
+        """The `size` bytes from a place on, which must be in one file."""
         number = bisect_right(self._bases, place, 0, len(self._files)) - 1
         return bytes(_read(self._files[number], place - self._bases[number], size))
 

@@ -1,8 +1,8 @@
 """Compiled functions as Python calls them: they take numpy arrays and ints, and return an int.
 
-A kernel's machine code is an object file (ELF, Mach-O). replica.scan.store stores it, and LLVM
-links it into this process in a few milliseconds, without numba. If no file is stored,
-replica.scan.compiler makes it. In the object file an array is two arguments of the C calling
+A kernel's machine code is an object file (ELF, Mach-O). replica.scan.store stores this file, and
+LLVM links it into this process in a few milliseconds, without numba. If no file is stored,
+replica.scan.compiler makes the file. In the object file an array is two arguments of the C calling
 convention: its address and its number of items.
 """
 
@@ -49,7 +49,7 @@ _links = itertools.count()
 
 
 class Kernel:
-    """A function of replica.scan.kernels. The first call, or `load`, loads it.
+    """A function of replica.scan.kernels. The first call, or `load`, loads the machine code.
 
     Calls release the interpreter's lock. An argument that doesn't fit the signature is a bug of the
     caller, and fails an assertion.
@@ -77,10 +77,10 @@ class Kernel:
         return function(*flat)
 
     def load(self) -> Callable[..., int]:
-        """The function with flat arguments. It is compiled if no machine code is stored.
+        """The function with flat arguments. The function is compiled if no machine code is stored.
 
-        Raises UsageError if it must be compiled and numba isn't installed, and KraftlakeError if
-        the compiler fails.
+        Raises UsageError if the function must be compiled and numba isn't installed, and
+        KraftlakeError if the compiler fails.
         """
         with self._loading:
             return self._function or self._linked(store.find(self.name))
@@ -98,7 +98,7 @@ class Kernel:
         return self.link(image)
 
     def link(self, image: bytes) -> Callable[..., int]:
-        """The function of an object file, which every later call uses.
+        """Link an object file, and return its function, which every later call of the kernel uses.
 
         Raises RuntimeError if the bytes aren't an object file of this kernel.
         """

@@ -120,11 +120,11 @@ class PartitionVersions(SlotArrays):
         self._clear_report()
 
     def take(self, rows: VersionRows, low: int, *, explained: bool) -> int:
-        """Replay the rows from `low` on. Returns the row at which it stopped; `is_full` gives the
-        reason.
+        """Replay the rows from `low` on. Returns the row at which the kernel stopped; `is_full`
+        gives the reason.
 
         explained: whether rows that can't be applied are only counted, in `refused`, instead of
-        stopping.
+            stopping.
         """
         self.state[v.REPORT_SILENT : v.REPORT_TOPIC + 1] = 0, -1
         self.state[t.STATE_REFUSED : t.STATE_EXPLAINED + 1] = 0, explained
@@ -132,14 +132,15 @@ class PartitionVersions(SlotArrays):
 
     @property
     def refused(self) -> int:
-        """The number of rows of the last `take` that can't be applied, without the row at which it
-        stopped."""
+        """The number of rows of the last `take` that can't be applied, without the row at which the
+        kernel stopped."""
         return int(self.state[t.STATE_REFUSED])
 
     @property
     def is_full(self) -> bool:
-        """Whether the last `take` stopped for lack of room. Then it can continue after the caller
-        has read the reports. Otherwise the scalar replay must take the row at which it stopped."""
+        """Whether the last `take` stopped for lack of room. If True, `take` can continue after the
+        caller has read the reports. If False, the scalar replay must take the row at which the
+        kernel stopped."""
         has_reported = self.state[v.REPORT_VERSIONS] or self.state[v.REPORT_CHANGES]
         return bool(self.state[t.STATE_STOP] == v.STOP_FULL and has_reported)
 
@@ -175,7 +176,8 @@ class PartitionVersions(SlotArrays):
             self._grow(int(rows.sizes[row]))
 
     def reported_versions(self) -> ReportedVersions:
-        """The versions that ended since they were last read. Read them before reported_changes."""
+        """The versions that ended since the last call. Callers read the versions before they read
+        the reported changes."""
         count = int(self.state[v.REPORT_VERSIONS])
         numbers = (self._column(k, count) for k in range(v.VERSION_KEY_END))
         texts = (
@@ -185,8 +187,7 @@ class PartitionVersions(SlotArrays):
         return ReportedVersions(*numbers, *texts)
 
     def reported_changes(self) -> ReportedChanges:
-        """The changes since they were last read. The kernel then forgets these changes and
-        versions."""
+        """The changes since the last call. The kernel then forgets these changes and versions."""
         count = int(self.state[v.REPORT_CHANGES])
         numbers = (self._column(k, count) for k in (v.CHANGE_ROW, v.CHANGE_TYPE))
         texts = [
@@ -226,7 +227,8 @@ class PartitionVersions(SlotArrays):
             yield NewTopic(topic_id, name, slot[v.TOPIC_ROW], *when)
 
     def changed(self, topic_id: str | None = None) -> Iterator[HeldPartition]:
-        """The partitions of one topic, or of all, that `take` has changed since the last call."""
+        """The partitions of one topic, or of all topics if `topic_id` is None, that `take` has
+        changed since the last call."""
         table = self.table()
         if topic_id is not None:
             slots = [slot for slot in self._partitions_of(topic_id) if table[slot, t.SLOT_CHANGED]]
@@ -303,13 +305,14 @@ class PartitionVersions(SlotArrays):
         self._flatten()
 
     def _flatten(self) -> None:
-        """Note the kernel's arguments that follow those for the rows, as machine code takes them.
-        To check them in each call would take longer than a short run of rows."""
+        """Note the kernel's arguments that follow the arguments for the rows, in the form that
+        machine code takes. Checking these arguments in each call would take longer than replaying a
+        short run of rows."""
         table = (self.slots, self.index, self.arena)
         self._arrays = (*table, self._texts, self._numbers, self.state)
         self._flat = flat(*self._arrays, self._places)
 
 
 def _without(texts: pa.Array, missing: Longs) -> pa.Array:
-    """The texts, with NULL in place of those where `missing` is true."""
+    """The texts, with NULL in place of each text for which `missing` is true."""
     return pa.StringArray.from_buffers(len(texts), *texts.buffers()[1:], bitmap(~missing))

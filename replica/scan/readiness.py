@@ -25,8 +25,8 @@ from replica.scan.compiling import compile_all
 PAYS_BYTES = 64 * 1024 * 1024
 """The bytes that a process reads by the scalar reader before another process begins to compile."""
 WAITS_BYTES = 256 * 1024 * 1024
-"""The size (bytes) of a file from which on waiting for the compiler is faster than the scalar
-reader."""
+"""The size in bytes of the smallest file for which waiting for the compiler is faster than the
+scalar reader."""
 _LOOKS_EVERY_S = 1.0
 _CHANGING = threading.Lock()
 
@@ -54,7 +54,7 @@ def expect(size_bytes: int) -> bool:
     If the kernels aren't compiled, numba is installed and `size_bytes` is at least WAITS_BYTES,
     this function compiles them. For a smaller size, another process compiles them in the background
     once all announced bytes are at least PAYS_BYTES. Raises KraftlakeError if a compiler for which
-    it waits fails.
+    this function waits fails.
     """
     if ready() or find_spec("numba") is None:
         return _Readiness.is_ready
@@ -70,8 +70,8 @@ def expect(size_bytes: int) -> bool:
 
 
 def _compile_beside() -> subprocess.Popen[bytes]:
-    """Another process that compiles. It ends with this process at the latest. Its results are
-    stored."""
+    """Another process that compiles. The other process ends with this process at the latest. Its
+    results are stored."""
     logging.getLogger(__name__).warning(
         "compiling the bulk reader for this CPU, once, beside the slower one"
     )

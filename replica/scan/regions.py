@@ -5,8 +5,9 @@ The scalar reader (replica.format.segment.scan) walks from batch to batch by len
 also judges base offsets, for which it needs at most two batches behind a doubtful batch. The kernel
 takes runs of batches in which the scalar reader would find no damage and no doubtful base offset.
 The scalar reader never looks back over such a run, so it can continue behind the run as if it had
-read it. Where the kernel stops, the scalar reader continues batch by batch until no base offset is
-in doubt. It reads everything as long as the kernels aren't compiled (replica.scan.readiness).
+read the run. Where the kernel stops, the scalar reader continues batch by batch until no base
+offset is in doubt. The scalar reader reads everything as long as the kernels aren't compiled
+(replica.scan.readiness).
 
 The kernel sees a window of the source at a time. A batch that isn't completely in the window is
 read whole before it is judged. The scalar reader reads from the source itself.
@@ -33,17 +34,17 @@ from replica.scan.readiness import expect, ready
 from replica.scan.tables import MAX_WIDTH
 
 WINDOW_BYTES = 1024 * 1024
-"""The bytes of a window. Half of a core's second-level cache was the fastest in measurements: it
-leaves room for what kernels write."""
+"""The bytes of a window. In measurements, half of a core's second-level cache was the fastest size,
+because it leaves room for what kernels write."""
 
 
 class Window:
-    """A window on a source. array: the bytes from position `begin` of the source on. Both change
-    whenever `reach` moves the window.
+    """A window on a source. array: the bytes from position `begin` of the source on. `array` and
+    `begin` change whenever `reach` moves the window.
 
-    One buffer holds each part of a file in turn: it stays in the CPU's cache, the operating system
-    gives no new pages, and memory doesn't grow with the file. The buffer grows for a larger batch,
-    up to LARGEST_BATCH_BYTES.
+    One buffer holds each part of a file in turn. So the buffer stays in the CPU's cache, the
+    operating system gives no new pages, and memory doesn't grow with the file. The buffer grows for
+    a larger batch, up to LARGEST_BATCH_BYTES.
     """
 
     def __init__(self, source: InMemory | OpenFile) -> None:
@@ -62,11 +63,12 @@ class Window:
         return self.begin + self.array.size
 
     def holds(self, position: int, size: int) -> bool:
-        """Whether all these bytes are in the window."""
+        """Whether all `size` bytes from `position` on are in the window."""
         return self.begin <= position and position + size <= self.end
 
     def view(self, position: int, size: int) -> memoryview:
-        """Bytes in the window. They are valid until it moves."""
+        """The `size` bytes from `position` on, which are in the window. They are valid until the
+        window moves."""
         at = position - self.begin
         return self.array.data[at : at + size]
 
@@ -144,7 +146,7 @@ scalar reader must read."""
 
 class Regions(JudgedWalk):
     """The batches of a source in the order of the file, most of them in runs. Its properties are
-    complete when `read` has ended. data, start, expected_offset: see JudgedWalk."""
+    complete when `read` has ended. data, start, expected_offset: the arguments of JudgedWalk."""
 
     def __init__(self, data: Source, start: int, expected_offset: int | None) -> None:
         super().__init__(data, start=start, expected_offset=expected_offset)
@@ -161,7 +163,8 @@ class Regions(JudgedWalk):
         return self._source.size
 
     def read(self, program_of: Longs | None) -> Iterator[Region]:
-        """The regions. program_of: see walk_frames; None to read only batches."""
+        """The regions in the order of the file. program_of: the table of programs that the kernel
+        walk_frames takes; None to read only batches."""
         if program_of is not None:
             self._rows = np.empty(frames.ROW_COLUMNS * frames.ROWS, np.int64)
         while not self._walk.at_end:
@@ -173,7 +176,8 @@ class Regions(JudgedWalk):
         yield from map(self._believed, self._judgement.rest())
 
     def bytes_of(self, batch: LocatedBatch) -> memoryview:
-        """The bytes of the last batch with a valid CRC. Raises the errors of batch_bytes."""
+        """The bytes of the last batch with a valid CRC. Raises UnreadableFileError if the file can
+        no longer be read."""
         position, size = batch.position - self.start, batch.header.size_bytes
         if self._window.holds(position, size):
             return self._window.view(position, size)

@@ -1,4 +1,5 @@
-"""Makes the replay kernel's tables as numpy arrays from a state, lets them grow, and reads them."""
+"""Makes the replay kernel's tables as numpy arrays from a state, lets these arrays grow, and reads
+them."""
 
 from __future__ import annotations
 
@@ -26,33 +27,35 @@ topic's name."""
 
 
 class SlotArrays:
-    """The arrays in which a kernel keeps its slots: slots, index, arena and state (see
-    replay_tables). Larger arrays replace them when they must grow."""
+    """The arrays in which a kernel keeps its slots: slots, index, arena and state, which
+    replay_tables describes. Larger arrays replace these arrays when they must grow."""
 
     def __init__(self, slots: Longs, arena: Bytes, state_items: int) -> None:
-        """slots, arena: the first arrays. At first `state` counts none of their items as used."""
+        """slots, arena: the first arrays. At first `state` counts none of the items of both arrays
+        as used."""
         self.slots = slots
         self.arena = arena
         self.state: Longs = np.zeros(state_items, np.int64)
         self.state[[t.STATE_SEED_A, t.STATE_SEED_B]] = np.frombuffer(os.urandom(16), np.int64)
 
     def table(self) -> Table:
-        """The slots in use. It is a view: a change of the table changes the slots."""
+        """The slots in use. The table is a view: a change of the table changes the slots."""
         count = int(self.state[t.STATE_SLOTS])
         return self.slots[: count * t.SLOT_COLUMNS].reshape(count, t.SLOT_COLUMNS)
 
     def make_index(self, *, with_hashes: bool) -> None:
-        """Make the index of the slots in use. with_hashes: whether their hashes are known."""
+        """Make the index of the slots in use. with_hashes: whether the slots have their hashes
+        already; if not, the hashes are computed."""
         items = 2 * max(512, self.slots.size // t.SLOT_COLUMNS)
         self.index: Longs = np.zeros(1 << (items - 1).bit_length(), np.int64)
         index_slots(self.slots, self.index, self.arena, self.state, int(with_hashes))
 
 
 class ReplaySlots(SlotArrays):
-    """The arrays that the kernel of the replay takes. puts: see STATE_PUTS."""
+    """The arrays that the kernel of the replay takes. puts: the slots that STATE_PUTS counts."""
 
     def __init__(self, known: State) -> None:
-        """Makes slots for everything in `known`. None of them counts as changed."""
+        """Makes slots for everything in `known`. None of these slots counts as changed."""
         table, arena = _slots_of(known)
         super().__init__(table.reshape(-1), arena, t.STATE_ITEMS)
         self.state[t.STATE_SLOTS] = len(table)
@@ -86,7 +89,7 @@ def topic_ids(slots: Table) -> list[str]:
 
 
 def grown(array: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
-    """A larger array, which begins with the items of this one."""
+    """A larger array, which begins with the items of `array`."""
     larger: npt.NDArray[Number] = np.empty(size, array.dtype)
     larger[: array.size] = array
     return larger

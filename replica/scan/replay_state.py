@@ -25,7 +25,7 @@ _LISTS = range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1)
 
 
 def write_puts(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
-    """Apply the PUTs (see replay_tables) that are not applied yet, except those of configs."""
+    """Apply the records in slots of the PUT kinds that are not applied yet, except configs."""
     count = int(slots.state[t.STATE_PUTS])
     if count:
         slots.state[t.STATE_PUTS] = 0
@@ -36,7 +36,8 @@ def write_puts(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
 
 
 def write_changes(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
-    """Write all changed entities. Afterwards no entity counts as changed."""
+    """Write all changed entities into the tables of `replay`. Afterwards no entity counts as
+    changed."""
     write_puts(slots, log, replay)
     table = slots.table()
     numbers = np.flatnonzero(table[:, t.SLOT_CHANGED])
@@ -53,8 +54,8 @@ def write_changes(slots: ReplaySlots, log: LogBytes, replay: Replay) -> None:
 
 
 def _apply(puts: Table, log: LogBytes, replay: Replay) -> None:
-    """Apply PUTs in the order of the log, because keys with different bytes may mean the same
-    entity."""
+    """Apply the records of PUT slots in the order of the log, because keys with different bytes may
+    mean the same entity."""
     ordered = puts[np.argsort(puts[:, t.PUT_VALUE])]
     columns = ordered[:, [t.SLOT_OFFSET, t.PUT_VALUE, t.PUT_SIZE]].tolist()
     for offset, place, size in columns:
@@ -102,7 +103,7 @@ def _write_names(names: Table, table: Table, slots: ReplaySlots, state: State) -
 
 
 def _write_configs(configs: Table, table: Table, log: LogBytes, replay: Replay) -> None:
-    """Write the configs, except those that were removed together with their topic."""
+    """Write the configs, except the configs that were removed together with their topic."""
     names = configs[:, t.PUT_NAME]
     lives = table[np.maximum(names, 0), t.SLOT_LIFE]
     _apply(configs[(names == t.NOBODY) | (lives == configs[:, t.SLOT_LIFE])], log, replay)

@@ -18,7 +18,8 @@ SLOT_KIND, SLOT_HASH, SLOT_KEY_A, SLOT_KEY_B, SLOT_CHANGED, SLOT_OFFSET, SLOT_LI
 """Columns of every slot. KIND: TOPIC, NAME, PARTITION, BROKER, or PUT + api key. KEY_A, KEY_B: the
 pair of numbers; for a key of bytes, their position and their number in the arena. CHANGED: 1 if the
 entity has changed since it was written into the replay's tables. OFFSET: the offset of the record
-that last changed the entity. LIFE: see the columns of a TOPIC and of a NAME."""
+that last changed the entity. LIFE: a number for a TOPIC, a NAME and a slot that belongs to one of
+them, by which removed entities are found."""
 
 _OWN = 7
 SLOT_COLUMNS = 24
@@ -28,7 +29,7 @@ TOPIC, NAME, PARTITION, BROKER = range(4)
 PUT = 16
 """The kinds of slots, each with its key. TOPIC: the two halves of the topic's id. NAME: the text of
 a topic's name. PARTITION: the slot of the topic, and the partition's id. BROKER: the broker's id,
-and 0. PUT + api key: a record of this type, of which only the last one with the same key counts;
+and 0. PUT + api key: a record of this type, of which only the last record with the same key counts;
 the key is the bytes of the record's first fields."""
 
 TOPIC_EXISTS, TOPIC_NAME, TOPIC_REMOVED_AT = range(_OWN, _OWN + 3)
@@ -38,8 +39,9 @@ topic's name. REMOVED_AT: the offset of the last removal; NOWHERE_YET before the
 
 NAME_OWNER, NAME_REMOVED_AT, NAME_CONFIGS_GO = range(_OWN, _OWN + 3)
 """Columns of a NAME. LIFE: the number of times that the configs of the name were removed. OWNER:
-the slot of the topic with this name; NOBODY if no topic has it. REMOVED_AT: as in a TOPIC.
-CONFIGS_GO: 1 if the replay's tables still hold removed configs."""
+the slot of the topic with this name; NOBODY if no topic has this name. REMOVED_AT: the offset of
+the last removal of the configs; NOWHERE_YET before the first removal. CONFIGS_GO: 1 if the replay's
+tables still hold removed configs."""
 
 BROKER_EXISTS, BROKER_EPOCH = range(_OWN, _OWN + 2)
 """Columns of a BROKER. EXISTS: 1 if the broker is registered. EPOCH: its broker epoch."""
@@ -95,19 +97,19 @@ NOWHERE_YET = -1
     STATE_SEED_B,
 ) = range(8)
 STATE_ITEMS = 8
-"""Items of the array `state`. SLOTS, ARENA: the numbers of slots and of bytes of the arena in use.
-PUTS: the number of items of `puts` in use: the changed slots of the PUT kinds, except configs.
-REFUSED: the number of records that could not be applied so far. EXPLAINED: 0 if the kernel must
-stop at the first record that can't be applied. STOP: a STOP code. SEED_A, SEED_B: random numbers
-for the hash, because an attacker may choose the keys."""
+"""The number of items of the array `state`. SLOTS: the number of slots in use. ARENA: the number of
+bytes in use in the arena. PUTS: the number of items of `puts` in use: the changed slots of the PUT
+kinds, except configs. REFUSED: the number of records that could not be applied so far. EXPLAINED: 0
+if the kernel must stop at the first record that can't be applied. STOP: a STOP code. SEED_A,
+SEED_B: random numbers for the hash, because an attacker may choose the keys."""
 
 STOP_DONE = 0
 """The row was replayed."""
 STOP_APPLY = 1
-"""The scalar replay must take the row. Before that, it needs only the changed PUTs."""
+"""The scalar replay must take the row. Before that, the replay needs only the changed PUTs."""
 STOP_BARRIER = 2
-"""The scalar replay must take the row. Before that, it needs all changes, and the row may change
-any entity."""
+"""The scalar replay must take the row. Before that, the replay needs all changes, and the row may
+change any entity."""
 STOP_REFUSED = 3
 """The row can't be applied. The scalar replay finds the reason."""
 
@@ -147,7 +149,7 @@ _ACTIONS = {
     "ABORT_TRANSACTION_RECORD": DO_BARRIER,
 }
 """What the kernel does with the record types of this table. The scalar replay takes all other types
-(DO_APPLY). Their entities and those of this table don't affect each other."""
+(DO_APPLY). The entities of those types and of this table don't affect each other."""
 
 _KEY_FIELDS = {
     "CONFIG_RECORD": ("resourceType", "resourceName", "name"),
@@ -156,7 +158,7 @@ _KEY_FIELDS = {
     "ACCESS_CONTROL_ENTRY_RECORD": ("id",),
     "REGISTER_BROKER_RECORD": ("brokerId",),
 }
-"""The first fields of each type that is a PUT. They are its key."""
+"""The first fields of each type that is a PUT. These fields are the key of the PUT."""
 
 _FIELDS = (
     ("topicId",), ("name",), ("partitionId",), ("leader",), ("leaderRecoveryState",),
@@ -192,8 +194,8 @@ NO_STEP = -1
 
 
 def _layout(program: Program) -> list[int]:
-    """The numbers of LAYOUTS for one program: the step of each field, NO_STEP where the program
-    lacks the field; the step behind the key; the action; and the kind of PUT."""
+    """The numbers of LAYOUTS for one program: the step of each field, NO_STEP for a field that the
+    program lacks; the step behind the key; the action; and the kind of PUT."""
     own = program.steps[: program.width]
     number = {step.name: k for k, step in enumerate(own)}
     line = [next((number[name] for name in names if name in number), NO_STEP) for names in _FIELDS]
@@ -206,5 +208,6 @@ def _layout(program: Program) -> list[int]:
 
 
 LAYOUTS: Longs = np.array([_layout(program) for program in KERNEL_PROGRAMS], np.int64).ravel()
-"""The numbers of _layout, LAYOUT_COLUMNS of them for each of KERNEL_PROGRAMS, one after another."""
+"""The numbers that _layout gives for each of KERNEL_PROGRAMS, one program after another, with
+LAYOUT_COLUMNS numbers for each program."""
 assert LAYOUTS.size == LAYOUT_COLUMNS * len(KERNEL_PROGRAMS)

@@ -28,7 +28,7 @@ _NAME_ARRAY = pa.array(list(_TYPE_NAMES), pa.string())
 
 
 class RowWriter:
-    """Makes Arrow batches from chunks. It reuses the kernels' buffers for each chunk."""
+    """Makes Arrow batches from chunks. A RowWriter reuses the kernels' buffers for each chunk."""
 
     def __init__(self, reader: LogRecordReader, guarded: int) -> None:
         """guarded: the program whose records may hold secrets, which are redacted; NO_PROGRAM if
@@ -56,7 +56,7 @@ class RowWriter:
 
     def _write(self, chunk: Chunk, low: int) -> int:
         """Write the payloads of the rows from `low` on into the kernel's buffers. Returns the row
-        behind the last one that had room."""
+        behind the last row that had room."""
         (values, dictionaries), (value_ends, dictionary_ends) = self._outputs, self._offsets
         return write_variants(
             chunk.array, chunk.rows.reshape(-1), low, chunk.row_count, self._guarded,
@@ -130,7 +130,8 @@ class RowWriter:
 
 
 def _types(program: Longs, scalar: list[tuple[int, ScalarRow]]) -> tuple[pa.Array, pa.Array]:
-    """The columns record_type and record_version."""
+    """The columns record_type and record_version. program: the program of each row. scalar: the
+    rows that the scalar reader read, with their numbers."""
     versions = _VERSIONS[program]
     if not scalar:
         return _NAME_ARRAY.take(pa.array(program.copy())), pa.array(versions)

@@ -1,5 +1,5 @@
 """Makes rows by the scalar reader, for records that the kernels refuse. The tests compare the
-kernels with it."""
+kernels with the scalar reader."""
 
 from __future__ import annotations
 

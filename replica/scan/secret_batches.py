@@ -27,8 +27,8 @@ _NONE_SOUGHT: Longs = np.zeros(len(KERNEL_PROGRAMS), np.int64)
 class ShownRegions(Regions):
     """The regions of a file, with the CRCs that may be shown for its batches.
 
-    data: the bytes from byte `start` of the file on: a buffer, or an open file (see
-        replica.format.byte_source for changes meanwhile).
+    data: the bytes from byte `start` of the file on: a buffer, or an open file, whose later changes
+        replica.format.byte_source handles.
     expected_offset: the base offset that the first batch must have; None for any.
     redactor: redacts secrets; None to show all secrets and CRCs.
     """
@@ -47,8 +47,8 @@ class ShownRegions(Regions):
         self._last: LocatedBatch | None = None
 
     def shown(self, *, with_records: bool) -> Iterator[Region]:
-        """The regions, as Regions.read gives them. with_records: whether chunks have the rows that
-        RecordScan needs."""
+        """The regions in the order of the file, with the CRCs that may be shown. with_records:
+        whether chunks have the rows that RecordScan needs."""
         keeps_secrets = self._redactor is None
         needs_rows = with_records or not keeps_secrets
         for region in self.read(program_table(keep_secrets=keeps_secrets) if needs_rows else None):
@@ -56,7 +56,7 @@ class ShownRegions(Regions):
             yield region if self._redactor is None else self._keyed(region, self._redactor)
 
     def last_bytes(self) -> memoryview:
-        """The bytes of the last batch with a valid CRC; see Regions.bytes_of."""
+        """The bytes of the last batch with a valid CRC."""
         assert self._last is not None, "the last region was a chunk"
         return self.bytes_of(self._last)
 

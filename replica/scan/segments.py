@@ -33,9 +33,10 @@ def scan(
     most_batches: int | None = None,
     compact: bool = False,
 ) -> SegmentScan:
-    """The result of segment.scan, by whichever reader is faster for a source of this size. compact:
-    whether to return the batches of a large source as columns of numbers (replica.scan.compact).
-    Raises TooManyBatchesError if there are more batches than `most_batches`."""
+    """The result of replica.format.segment.scan, by the reader that is faster for a source of this
+    size. compact: whether to return the batches of a large source as columns of numbers
+    (replica.scan.compact). Raises TooManyBatchesError if there are more batches than
+    `most_batches`."""
     source = byte_source(data)
     if not (compact and is_large(source.size)):
         return collected(walk(source, start=start, expected_offset=expected_offset), most_batches)
@@ -48,8 +49,8 @@ def scan(
 
 
 def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
-    """Scan as `scan` does, but keep only the first and the last batch in memory and in the result.
-    This is for callers that need only the damages and the log's ends."""
+    """The result of `scan`, but with only the first and the last batch, so that the other batches
+    take no memory. This function is for callers that need only the damages and the log's ends."""
     found = walk(data, start=start, expected_offset=expected_offset)
     batches = iter(found)
     first = next(batches, None)
@@ -59,16 +60,17 @@ def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = Non
 
 
 def walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
-    """A walk as segment.BatchWalk does it, by whichever reader is faster for a source of this
-    size."""
+    """A walk with the results of segment.BatchWalk, by the reader that is faster for a source of
+    this size."""
     source = byte_source(data)
     chosen = bulk_walk if is_large(source.size) else BatchWalk
     return chosen(source, start=start, expected_offset=expected_offset)
 
 
 def is_large(size_bytes: int) -> bool:
-    """Whether the bulk reader is installed, and is faster for a file of this size. If its kernels
-    aren't compiled, it isn't faster, unless the file is so large that they are compiled now."""
+    """Whether the bulk reader is installed, and is faster for a file of this size. While its
+    kernels aren't compiled, the bulk reader isn't faster, unless the file is so large that this
+    function compiles the kernels now."""
     least = MIN_BYTES_LOADED if _KERNELS in sys.modules else MIN_BYTES
     if size_bytes < least or find_spec("numba") is None:
         return False
@@ -78,7 +80,7 @@ def is_large(size_bytes: int) -> bool:
 
 
 def bulk_walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:
-    """A walk as segment.BatchWalk does it, by the kernels, which check the headers."""
+    """A walk with the results of segment.BatchWalk, by the kernels, which check the headers."""
     from replica.scan.frames import BATCH_POSITION
     from replica.scan.regions import Chunk, Regions
 

@@ -37,8 +37,8 @@ SOURCES = (
     "scan/replay_tables.py", "scan/version_tables.py",
 )  # fmt: skip
 """The sources of the kernels besides the modules of replica.scan.kernels, as paths below the
-package `replica`: all modules that the kernels import, except those that only find the machine
-code."""
+package `replica`: all modules that the kernels import, except the modules that only find the
+machine code."""
 
 KEPT = 3
 """The number of folders with other digests that stay beside a new folder, for other branches and
@@ -116,7 +116,7 @@ def sources() -> tuple[str, ...]:
 
 
 def _numba_version() -> bytes:
-    """The text of numba's version, found without the half second that its import takes."""
+    """The text of numba's version, found without importing numba, which takes half a second."""
     spec = find_spec("numba")
     if spec is None or spec.origin is None:
         return b""

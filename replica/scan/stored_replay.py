@@ -19,19 +19,20 @@ from replica.scan.tables import program_table
 
 ReadRecord = Callable[[Record, bool], ReplayedRecord | None]
 """(record, whether it is a control record) -> the decoded record; None for a record without
-content. Raises DataError."""
+content. Such a function raises DataError for a record that can't be decoded."""
 
 
 _KERNELS = (walk_frames, index_slots, replay_rows)
 
 
 def is_compiled() -> bool:
-    """Whether `load` needs no compiler."""
+    """Whether the kernels are compiled already, so that `load` needs no compiler."""
     return all(store.find(kernel.name) is not None for kernel in _KERNELS)
 
 
 def load() -> None:
-    """Load the kernels. Raises the errors of Kernel.load."""
+    """Load the kernels. Raises UsageError if a kernel must be compiled and numba isn't installed,
+    and KraftlakeError if the compiler fails."""
     for kernel in _KERNELS:
         kernel.load()
 
@@ -41,7 +42,7 @@ def replay_stored(replay: Replay, stored: StoredBatches, read: ReadRecord) -> No
     refuse.
 
     Raises DataError, which names file and byte, for a damaged batch, and for a record for which
-    `read` raises it. The tables of `replay` are then inconsistent.
+    `read` raises DataError. The tables of `replay` are then inconsistent.
     """
     bulk = BulkReplay.going_on(replay)
     for file in stored.files:

@@ -44,11 +44,11 @@ TEXT = STRING
     STEP_BY_NAME,
 ) = range(13)
 STEP_COLUMNS = 13
-"""Columns of STEPS. DEFAULT: the default of a tagged number; for a tagged array or text, the length
-byte of its default. SIZE: the size in bytes of one value; 0 for a text or structure. LABEL,
-LABEL_SIZE: the position and size in NAMES of the text `,"name":`. NAME_BIT: the rank of the name
-among the program's names. INNER_NAMES: the bits of the names in the structure. BY_NAME: in the k-th
-step of a range, the step whose name is the k-th of the range."""
+"""The number of columns of STEPS. DEFAULT: the default of a tagged number; for a tagged array or
+text, the length byte of its default. SIZE: the size in bytes of one value; 0 for a text or
+structure. LABEL, LABEL_SIZE: the position and size in NAMES of the text `,"name":`. NAME_BIT: the
+rank of the name among the program's names. INNER_NAMES: the bits of the names in the structure.
+BY_NAME: in the k-th step of a range, the step whose name is the k-th of the range."""
 
 (
     PROGRAM_FIRST,
@@ -61,13 +61,14 @@ step of a range, the step whose name is the k-th of the range."""
     PROGRAM_NAME_COUNT,
 ) = range(8)
 PROGRAM_COLUMNS = 8
-"""Columns of PROGRAMS. BASE, FACTOR: a value of n bytes gives at most BASE + FACTOR * n bytes of
-JSON or VARIANT. NAMES: the number of the program's first name in NAME_PLACES."""
+"""The number of columns of PROGRAMS. BASE, FACTOR: a value of n bytes gives at most BASE + FACTOR *
+n bytes of JSON or VARIANT. NAMES: the number of the program's first name in NAME_PLACES."""
 
 LINES_WRITTEN, LINES_REFUSED = range(2)
 LINES_ITEMS = 2
-"""The results of the kernel of json_lines. WRITTEN: the number of bytes that it wrote. REFUSED: 1
-if it stopped at a row that it refused, 0 if it stopped at the last row or for lack of room."""
+"""The number of results of the kernel of json_lines. WRITTEN: the number of bytes that the kernel
+wrote. REFUSED: 1 if the kernel stopped at a row that it refused, 0 if it stopped behind the last
+row or for lack of room."""
 
 VARIANT_DEPTH = 16
 """The deepest nesting of containers for the kernel of variant_texts. Kafka's records have a depth
@@ -86,7 +87,7 @@ MAX_NAMES = 60
 """The most names of one program. A set of names is the bits of one int64."""
 
 _JSON_SIZES = (4, 6, 11, 20, 5, 10, 5, 24, 12, 4, 4)
-"""The size in bytes of the longest JSON of each kind. For a text, its content isn't counted."""
+"""The size in bytes of the longest JSON of each kind. The content of a text isn't counted."""
 _JSON_PER_BYTE = 6
 _VARIANT_SIZES = (2, 3, 5, 9, 5, 9, 1, 23, 9, 5, 9)
 _OFFSET_SIZE = 4
@@ -137,8 +138,8 @@ class _Tables:
 
 
 def default_of(step: FieldStep) -> int:
-    """The number for the default of a tagged field (see DEFAULT of STEPS); 0 for a field without a
-    tag."""
+    """The number for the default of a tagged field, which is the column DEFAULT of STEPS; 0 for a
+    field without a tag."""
     if not step.is_tagged:
         return 0
     if step.is_array or step.kind in (Kind.STRING, Kind.BYTES):
@@ -149,7 +150,7 @@ def default_of(step: FieldStep) -> int:
 
 
 def _bounds(program: Program) -> tuple[int, int, int, int]:
-    """BASE and FACTOR (see PROGRAMS) for JSON, and then for VARIANT."""
+    """The columns BASE and FACTOR of PROGRAMS for JSON, and then for VARIANT."""
     json_base, variant_base = 2, 16
     json_factor, variant_factor = _JSON_PER_BYTE, _VARIANT_PER_BYTE
     for step in program.steps[: program.width]:

@@ -27,7 +27,7 @@ def is_variant(kind: pa.DataType) -> bool:
 def variant_texts(column: pa.StructArray | pa.ChunkedArray) -> pa.StringArray:
     """The JSON text of each VARIANT, without spaces; NULL for a NULL in the column.
 
-    Raises CorruptDataError, as replica.metadata.variant_reader does.
+    Raises CorruptDataError for damaged bytes.
     """
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     pieces = [piece for chunk in chunks for piece in _texts(chunk)]

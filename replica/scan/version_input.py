@@ -68,7 +68,7 @@ def rows_of(
     values: pa.Array, offsets: Longs, times: Longs, epochs: Longs, is_control: pa.Array
 ) -> VersionRows:
     """The input for records of a log. values: a binary array, with NULL for each record that is
-    left to the scalar replay. times: in ms, NOWHEN for a record without a time."""
+    left to the scalar replay. times: the times in ms; NOWHEN for a record without a time."""
     source, starts, sizes = _bytes_of(values)
     programs = _programs(source, starts, sizes)
     programs[np.asarray(is_control.to_numpy(zero_copy_only=False), np.bool_)] = -1
@@ -84,9 +84,9 @@ def silent_rows(
     topics: Sequence[str] = (),
 ) -> VersionRows:
     """The input for records for which the kernel gives no versions and changes, because the scalar
-    replay has given them. Either all records are about partitions, or all are about topics. since:
-    the five numbers of ValidFrom for each record about a partition. topics: the ids of the topics.
-    """
+    replay has given these versions and changes. Either all records are about partitions, or all are
+    about topics. since: the five numbers of ValidFrom for each record about a partition. topics:
+    the ids of the topics."""
     source, starts, sizes = _bytes_of(pa.array(values, pa.binary()))
     count = len(values)
     columns = (
@@ -97,7 +97,7 @@ def silent_rows(
 
 
 def _table(programs: Longs, starts: Longs, sizes: Longs, since: tuple[Longs, ...]) -> Longs:
-    """The table of VersionRows. since: five columns, in the order of ValidFrom."""
+    """The table of VersionRows. since: five columns, in the order of the fields of ValidFrom."""
     table = np.empty((frames.ROW_COLUMNS, frames.ROWS), np.int64)
     of_values = (v.ROW_PROGRAM, v.ROW_VALUE, v.ROW_VALUE_SIZE)
     of_since = (v.ROW_SINCE, v.ROW_TIME, v.ROW_EPOCH, v.ROW_OFFSET, v.ROW_TYPE)
@@ -118,8 +118,8 @@ def _bytes_of(values: pa.Array) -> tuple[Bytes, Longs, Longs]:
 
 
 def _programs(source: Bytes, starts: Longs, sizes: Longs) -> Longs:
-    """The program of each value by the three bytes of its envelope, as the kernel of frames finds
-    it."""
+    """The program of each value by the three bytes of its envelope, with the result of the kernel
+    of frames."""
     programs: Longs = np.full(starts.size, -1, np.int64)
     sound = np.flatnonzero((sizes >= frames.ENVELOPE_BYTES) & (sizes <= frames.LARGEST_VALUE_BYTES))
     at = starts[sound]

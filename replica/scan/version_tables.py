@@ -38,20 +38,20 @@ PART_NEXT, SINCE_TYPE = range(_OWN, _OWN + 2)
 SINCE_OFFSET, SINCE_TIME, SINCE_EPOCH = range(PART_LAST_KNOWN_ELR + 1, PART_LAST_KNOWN_ELR + 4)
 """Further columns of a PARTITION. SINCE_OFFSET, SINCE_TIME, SINCE_EPOCH, SINCE_TYPE: the offset
 from which on the current version is valid, and the time (ms), leader epoch and type of its record;
-SLOT_OFFSET is the offset of this record. NEXT: the slot of another partition of the topic, NOBODY
-in the last one."""
+SLOT_OFFSET is the offset of this record. NEXT: the slot of another partition of the topic; NOBODY
+in the last partition."""
 
 ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE = frames.ROW_PROGRAM, frames.ROW_VALUE, frames.ROW_VALUE_SIZE
 ROW_OFFSET, ROW_TIME = frames.ROW_OFFSET, frames.ROW_TIME
 ROW_SINCE, ROW_EPOCH, ROW_TYPE = frames.ROW_KEY, frames.ROW_BATCH, frames.ROW_KEY_SIZE
-"""Columns of the kernel's rows, which have as many columns as those of a chunk. SINCE: the offset
-from which on the row's content is valid. EPOCH: the leader epoch. TYPE: the record type that the
-new version gets."""
+"""Columns of the kernel's rows, which have as many columns as the rows of a chunk. SINCE: the
+offset from which on the row's content is valid. EPOCH: the leader epoch. TYPE: the record type that
+the new version gets."""
 
 REPORT_VERSIONS, REPORT_CHANGES, REPORT_SILENT, REPORT_TOPIC = range(8, 12)
-"""Items of `state` behind those of replay_tables. VERSIONS, CHANGES: the numbers of versions and
-changes that were reported so far. SILENT: 1 if the rows are silent, so that nothing is reported
-about them. TOPIC: the slot of the topic of the last silent row of a topic."""
+"""Items of `state` behind the items that replay_tables describes. VERSIONS, CHANGES: the numbers of
+versions and changes that were reported so far. SILENT: 1 if the rows are silent, so that nothing is
+reported about them. TOPIC: the slot of the topic of the last silent row of a topic."""
 VERSION_TEXTS, CHANGE_TEXTS = 3, 4
 TEXTS = VERSION_TEXTS + CHANGE_TEXTS
 V_KEY, V_NAME, V_VALUE, C_KEY, C_NAME, C_OLD, C_NEW = range(TEXTS)
@@ -79,8 +79,9 @@ STATE_ITEMS = 12 + 3 * TEXTS
     CHANGE_NEW_END,
 ) = range(15)
 """Columns of the array `numbers`. ROW: the row that ended the version, or made the change. SINCE,
-TIME, EPOCH, OFFSET, TYPE of a version: see the SINCE columns of a PARTITION. END: the end of a
-text, counted from the beginning of the room of its kind."""
+TIME, EPOCH, OFFSET, TYPE of a version: the offset from which on the version was valid, and the time
+(ms), leader epoch, offset and type of the record that made it. TYPE of a change: an index in
+CHANGES. END: the end of a text, counted from the beginning of the room of its kind."""
 NUMBER_COLUMNS = 15
 MAX_REPORTED = 32_768
 """The most versions, and the most changes, that one call reports."""
@@ -103,7 +104,7 @@ CHANGES = (
     "reassignment_cancelled",
     "partition_epoch_changed",
 )
-"""The types of changes, by CHANGE_TYPE. A partition_created has no old text."""
+"""The types of changes, by CHANGE_TYPE. A change of type partition_created has no old text."""
 (
     CREATED,
     LEADER,
@@ -125,11 +126,11 @@ ROOM_OF_NUMBERS = 512
 """An upper limit for the bytes of a partition's JSON without its lists."""
 
 STOP_FULL, STOP_SLOTS = 4, 5
-"""STOP codes besides those of replay_tables. FULL: there is no room for the reports of the row.
-SLOTS: there is no room for the slots that the row makes, or for their bytes in the arena."""
+"""STOP codes besides the STOP codes of replay_tables. FULL: there is no room for the reports of the
+row. SLOTS: there is no room for the slots that the row makes, or for their bytes in the arena."""
 
 SLOTS_OF_ROW = 11
 ARENA_OF_ROW, ARENA_PER_BYTE, ARENA_PER_REPLICA = 256, 16, 48
 """What a row may need: slots, of which the last is the spare slot, and bytes in the arena. OF_ROW:
-for each row. PER_BYTE: for each byte of the row's value. PER_REPLICA: for each former replica of
-the row's partition."""
+the need of each row. PER_BYTE: the further need for each byte of the row's value. PER_REPLICA: the
+further need for each former replica of the row's partition."""

@@ -22,7 +22,7 @@ from replica.simulate.ledger import Ledger
 class InvokedAppend:
     """The append of one batch.
 
-    leader, epoch: the replica at which it was invoked, and the replica's epoch.
+    leader, epoch: the replica at which the append was invoked, and the replica's epoch.
     floor: the end offset (exclusive) of all batches that were acknowledged before.
     offset: the batch's base offset; None until a state machine gets the batch.
     """
@@ -48,7 +48,8 @@ class Appends:
         return sum(append.is_acknowledged for append in self._appends.values())
 
     def invoked(self, leader: SimulatedHost, epoch: int, batches: Sequence[bytes]) -> None:
-        """Note that a client appends these batches. Their base offset and epoch don't matter."""
+        """Note that a client appends these batches. The base offset and the epoch in the bytes of a
+        batch don't matter."""
         for data in batches:
             content = data[CRC_START:]
             assert content not in self._appends, "no two appends are alike"

@@ -30,13 +30,13 @@ class BrokenInvariantError(KraftlakeError):
 
 
 def broken(name: str, detail: str) -> NoReturn:
-    """Raises BrokenInvariantError. name: one of INVARIANTS. detail: what broke it."""
+    """Raises BrokenInvariantError. name: one of INVARIANTS. detail: what broke the invariant."""
     assert name in INVARIANTS, name
     raise BrokenInvariantError(f"{name}: {detail}")
 
 
 def demand(holds: bool, name: str, detail: str) -> None:
     """Raises BrokenInvariantError unless `holds`. Code that runs at every event uses `if` and
-    `broken` instead, so that `detail` is made only when it is needed."""
+    `broken` instead, so that `detail` is made only when an invariant is broken."""
     if not holds:
         broken(name, detail)

@@ -38,21 +38,21 @@ class _Term:
 
 
 class CheckQuorum:
-    """Checks how long leaders lead while no majority fetches from them. judged: see Invariants;
-    "check quorum" counts each leader of an epoch once."""
+    """Checks how long leaders lead while no majority fetches from them. judged: how often each
+    invariant was judged; "check quorum" counts each leader of an epoch once."""
 
     def __init__(self, judged: Counter[str]) -> None:
         self._judged = judged
         self._terms: dict[ReplicaKey, _Term] = {}
 
     def opened(self, host: SimulatedHost) -> None:
-        """Forget what a replica was before it restarted."""
+        """Forget a host's replica of the time before a restart."""
         self._terms.pop(key_of(host), None)
 
     def stepped(self, host: SimulatedHost, shadow: Shadow) -> None:
         """Check a step of a leader. If a slow disk has stopped the machine, the time without a
-        majority is counted from this step on, because the fetches that arrived meanwhile still
-        wait."""
+        majority is counted from this step on, because the fetches that arrived during the stop
+        still wait."""
         role, now = host.raft.role, host.taken_at
         if not isinstance(role, Leader):
             return

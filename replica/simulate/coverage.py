@@ -22,8 +22,9 @@ class Coverage:
 
     role: the role before the step.
     message: the type of the request, response or other input.
-    outcome: why the role changed (replica.raft.transitions.TransitionCause); if it didn't, the
-        error of the answer (replica.model.kafka_errors.ErrorCode); else NO_OUTCOME.
+    outcome: why the role changed (replica.raft.transitions.TransitionCause); if the role didn't
+        change, the error of the answer (replica.model.kafka_errors.ErrorCode); NO_OUTCOME without a
+        change and an answer.
     fault: the newest fault of the run.
     transitions, faults: the number of times that each change of role and each fault happened.
     """
@@ -40,7 +41,7 @@ class Coverage:
         return tuple(sorted(" ".join(words) for words in self.reached))
 
     def struck(self, fault: str) -> None:
-        """Note a fault."""
+        """Note that a fault has happened."""
         self._fault = fault
         self.faults[fault] += 1
 
@@ -69,7 +70,8 @@ COUNTED: tuple[Transition | str, ...] = (*ALL_TRANSITIONS, *FAULTS, *INVARIANTS)
 
 
 def counts(coverage: Coverage, judged: Mapping[str, int]) -> tuple[int, ...]:
-    """The numbers of COUNTED, in their order. judged: see Invariants."""
+    """The numbers of COUNTED, in their order. judged: the number of checks of each invariant, by
+    its name."""
     return (
         *(coverage.transitions[transition] for transition in ALL_TRANSITIONS),
         *(coverage.faults[fault] for fault in FAULTS),

@@ -34,7 +34,7 @@ class DiskFaults:
     """The faults of a disk. Rates are probabilities for each call, from 0 to 1.
 
     capacity_bytes: writes beyond this size fail; None for no limit.
-    call_ms: the time of every write and sync (see `SimulatedDisk.busy_ms`).
+    call_ms: the time (ms) that every write and sync takes.
     """
 
     read_error_rate: float = 0.0
@@ -79,7 +79,7 @@ class _Inode:
 
     def lose(self, random: Random, begun: list[_Write]) -> None:
         """Let a sync fail: the bytes that it should have written stay readable, but no later sync
-        writes them."""
+        writes these bytes."""
         for write in _subset(random, begun):
             write.apply(self.synced)
         self._forget(begun)
@@ -154,13 +154,14 @@ class SimulatedDisk(FileSystem):
         self._boots = 0
 
     def power_loss_in(self, calls: int | None) -> None:
-        """Lose power in the call after `calls` more calls; with None power stays on."""
+        """Lose power in the call after `calls` more calls. If `calls` is None, power stays on."""
         self._calls_left = calls
 
     @property
     def is_armed(self) -> bool:
-        """Whether a planned power loss has not happened yet. If a test has planned one for the
-        middle of a script, this tells whether the script ended before the power loss."""
+        """Whether a planned power loss has not happened yet. If a test has planned a power loss for
+        the middle of a script, this property tells whether the script ended before the power
+        loss."""
         return self._calls_left is not None
 
     def crash(self) -> None:
@@ -182,7 +183,8 @@ class SimulatedDisk(FileSystem):
 
     @contextmanager
     def inspected(self) -> Iterator[None]:
-        """A context in which calls don't fail, count or take time, to inspect the disk."""
+        """A context for inspecting the disk: calls in it don't fail, aren't counted and take no
+        time."""
         kept = self.faults, self.calls, self.busy_ms, self._calls_left
         self.faults, self._calls_left = DiskFaults(), None
         try:
@@ -201,8 +203,8 @@ class SimulatedDisk(FileSystem):
         names.names[name] = names.synced[name] = _Inode(Content(data), Content(data))
 
     def content(self, path: str) -> bytes:
-        """The bytes of a file as a program would read them now. This doesn't count as a call to the
-        disk."""
+        """The bytes of a file as a program would read them now. This method doesn't count as a call
+        to the disk."""
         folder, name = _parts(path)
         return bytes(self._folders[folder].names[name].content)
 

@@ -20,7 +20,8 @@ from replica.simulate.node import key_of
 
 
 class Elections:
-    """The leaders and the votes of all epochs. judged: see Invariants."""
+    """The leaders and the votes of all epochs. judged: the number of checks of each invariant, by
+    its name."""
 
     def __init__(self, judged: Counter[str]) -> None:
         self._judged = judged
@@ -32,7 +33,8 @@ class Elections:
         return self._leaders.get(epoch) == key
 
     def opened(self, host: SimulatedHost, old: Shadow) -> None:
-        """Check a replica that has restarted. old: its log, epoch and vote before the restart."""
+        """Check a replica that has restarted. old: the replica's log, epoch and vote before the
+        restart."""
         key, state = key_of(host), host.opened_with
         epoch = -1 if state is None else state.epoch
         demand(epoch >= old.promised or not old.promised, "votes", f"{key} forgot its epoch")
@@ -47,7 +49,7 @@ class Elections:
             self._votes.setdefault((key, epoch), known)
 
     def stepped(self, host: SimulatedHost, shadow: Shadow, effects: Effects) -> bool:
-        """Check a step. Returns whether it made the replica the leader of a new epoch."""
+        """Check a step. Returns whether the step made the replica the leader of a new epoch."""
         key, role = key_of(host), host.raft.role
         self._judged["epochs"] += effects.quorum_state is not None
         if role.epoch != shadow.stored:
@@ -78,7 +80,7 @@ class Elections:
         self, leader: ReplicaKey, epoch: int, record: ControlRecord, voters: VoterSet
     ) -> None:
         """Check that a new leader's first record names the leader, the voters in force, and as
-        granting voters only those that have voted for it."""
+        granting voters only voters that have voted for the leader."""
         wrong = f"{leader} leads {epoch}, and writes {record}"
         assert isinstance(record, LeaderChange), wrong
         demand(record.leader_id == leader.node_id, "one leader", wrong)
@@ -118,7 +120,7 @@ class Elections:
         demand(theirs >= election_order(shadow.position), "votes", older)
 
     def _vote(self, key: ReplicaKey, epoch: int, candidate: ReplicaKey) -> bool:
-        """Note a vote. Returns whether it is the voter's first vote in this epoch."""
+        """Note a vote. Returns whether this vote is the voter's first vote in the epoch."""
         known = self._votes.get((key, epoch))
         if known is None:
             self._votes[key, epoch] = candidate

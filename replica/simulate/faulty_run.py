@@ -22,8 +22,8 @@ from replica.simulate.simulation import Simulation
 SETTLE_MS = 120_000
 """The longest time (simulated ms) in which a quorum must recover after the faults have ended."""
 _SETTLED_PAUSE_MS = 1000
-"""The longest pause (ms) of a client after the faults have ended. Its appends then only show that
-the quorum works."""
+"""The longest pause (ms) of a client after the faults have ended. The client's appends then only
+show that the quorum works."""
 SYNCS_MS = ((), (0,), (0, 2, 10), (0, 30, 400))
 """The durations (ms) of a node's syncs in another thread; empty for a node that syncs in its
 steps."""
@@ -47,8 +47,8 @@ class Result:
     broken: the invariant that broke, and how; None if all held.
     number: the run's number in its campaign; outside of a campaign, its seed.
     forks: the forks at which the run continued with other random numbers.
-    reached: see Coverage.texts.
-    counts: see replica.simulate.coverage.
+    reached: the situations that the run reached (Coverage.texts).
+    counts: the numbers of replica.simulate.coverage.counts.
     """
 
     seed: int
@@ -76,8 +76,10 @@ class Result:
 
 
 def run(seed: int, events: int, forks: tuple[Fork, ...] = ()) -> Result:
-    """Run `events` events under faults, then as many as the quorum needs to recover without faults.
-    forks: the forks in ascending order, each at an event below `events`."""
+    """Run `events` events under faults, then as many events as the quorum needs to recover without
+    faults.
+    forks: the forks in ascending order, each at an event below `events`.
+    """
     simulation = FaultyRun(seed)
     broken = None
     try:
@@ -125,7 +127,7 @@ class FaultyRun(Simulation):
         self.schedule.at(500, Strike())
 
     def go_on_by(self, seed: int) -> None:
-        """Continue with random numbers from another seed. This also draws the faults of the run
+        """Continue with random numbers from another seed. The faults of the run are also drawn
         again."""
         self.random.seed(seed)
         self._draw_faults(seed)
@@ -136,7 +138,7 @@ class FaultyRun(Simulation):
 
     def settle(self) -> None:
         """Stop the faults. Then the quorum must elect a leader, all replicas must get the records
-        that it commits, and observers that make themselves voters must become voters."""
+        that the leader commits, and observers that make themselves voters must become voters."""
         self.is_faulty = False
         self.pause_ms = _SETTLED_PAUSE_MS
         self.network.stop_faults()

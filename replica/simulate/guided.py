@@ -18,7 +18,7 @@ _KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run that is planned. number: its number in the campaign."""
+    """A run that is planned. number: the run's number in the campaign."""
 
     number: int
     seed: int
@@ -34,7 +34,8 @@ class Corpus:
     """The kept runs, from which other runs continue.
 
     reached: all situations that any run has reached.
-    is_guided: whether runs continue from other runs; if not, the seed of each run is its number.
+    is_guided: whether runs continue from other runs. If they don't, the seed of each run is the
+        run's number.
     forks: the forks of each run that is not guided.
     """
 
@@ -48,7 +49,7 @@ class Corpus:
         self._kept: deque[PlannedRun] = deque(maxlen=_KEPT)
 
     def plan(self, number: int) -> PlannedRun:
-        """The run with this number. Every second run forks from a kept run, if there is one."""
+        """The run with this number. If runs are kept, every second run forks from a kept run."""
         if not self._is_guided or number % 2 == 0 or not self._kept:
             return PlannedRun(number, number, self._forks)
         random = Random(number)  # noqa: S311 - a repeatable choice, no secret

@@ -42,7 +42,7 @@ class SimulatedHost(Host):
     effects_left: the number of effects that are carried out before power is lost; None for no loss
         of power.
     flushed_end: the durable end of the log (exclusive), which the core may not know yet.
-    has_stopped: whether the replica has shut down by itself.
+    has_stopped: whether the replica has shut down without a loss of power.
     taken: the newest input.
     taken_at: the time of this input, in ms of the host's clock.
     former_role: the role before this input.
@@ -89,8 +89,8 @@ class SimulatedHost(Host):
             raise PowerLossError("between two effects")
 
     def filled(self, reply: Reply) -> PeerResponse:
-        """The response to send, with the records that it asks the host to read. They are decoded as
-        the receiver would decode them, because simulated hosts don't exchange bytes."""
+        """The response to send, with the records that the reply asks the host to read. The records
+        are decoded already, because simulated hosts don't exchange bytes."""
         return as_received(super().filled(reply))
 
     def stepped(self, effects: Effects) -> None:

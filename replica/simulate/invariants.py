@@ -2,7 +2,7 @@
 disk.
 
 Sources: Ongaro's dissertation, figure 3.2; KIP-595, KIP-630, KIP-853. Kafka's own simulator,
-RaftEventSimulationTest, checks some of them.
+RaftEventSimulationTest, checks some of these invariants.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ from replica.simulate.workload import Workload
 class Repeats:
     """Checks the requests of all replicas. While a replica keeps its role, it never sends a peer a
     request that equals the newest request of its type within `retry_backoff_ms`, even after an
-    answer: an answer with something new leads to a different request."""
+    answer: after an answer with something new, the next request is different.
+    """
 
     def __init__(self) -> None:
         self._newest: dict[ReplicaKey, dict[tuple[int, type], tuple[PeerRequest, int]]] = {}
 
     def opened(self, host: SimulatedHost) -> None:
-        """Forget what a replica sent before it restarted."""
+        """Forget what a host's replica sent before a restart."""
         self._newest.pop(key_of(host), None)
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
-        """Check a step. A change of role forgets earlier requests; a vote isn't a change of
-        role."""
+        """Check a step. After a change of role, the earlier requests of the replica don't count. A
+        vote isn't a change of role."""
         key, now = key_of(host), host.taken_at
         if any(each.cause is not TransitionCause.VOTED for each in host.raft.transitions):
             self._newest.pop(key, None)
@@ -238,8 +239,8 @@ class Invariants:
 
     def _check_watermark(self, host: SimulatedHost, shadow: Shadow) -> None:
         """Check that the high watermark of a leader never falls, that a majority holds everything
-        below it, and that a record of the leader's epoch is below it. Also check that a leader
-        whose removal is committed no longer leads."""
+        below the high watermark, and that a record of the leader's epoch lies below the high
+        watermark. Also check that a leader whose removal is committed no longer leads."""
         role = host.raft.role
         if not isinstance(role, Leader) or role.high_watermark is None:
             return
@@ -270,7 +271,8 @@ class Invariants:
     ) -> None:
         """Check that exactly the ledger's batches were committed, that the state machine has the
         state of the batches that it got, and that it loads no snapshot while the replica leads.
-        loaded: the snapshot that it has loaded in this step; None for no snapshot."""
+        loaded: the snapshot that the state machine has loaded in this step; None for no snapshot.
+        """
         end, ledger, key = host.commit_end, self.ledger, key_of(host)
         if loaded is not None:
             leads = host.leader is not None and host.leader.leader_id == key.node_id
@@ -289,7 +291,7 @@ class Invariants:
 
     def _check_commit(self, host: SimulatedHost, shadow: Shadow, end: int) -> None:
         """Check that a replica may raise its high watermark to `end`: its batches below `end` are
-        those that other replicas have committed, or new ones that a leader may commit now."""
+        batches that other replicas have committed, or new batches that a leader may commit now."""
         ledger, key = self.ledger, key_of(host)
         demand(end > shadow.committed, "high watermark", f"{key} fell to {end}")
         entry = shadow.at(max(shadow.committed, min(ledger.end, end)))
@@ -311,8 +313,8 @@ class Invariants:
         demand(known.is_same(entry), "committed", what)
 
     def _check_new(self, host: SimulatedHost, shadow: Shadow, end: int) -> None:
-        """Check that only a leader commits new records. A leader that commits its own removal has
-        resigned by the end of that step, which is allowed."""
+        """Check that only a leader commits new records. A leader may commit its own removal,
+        although it has resigned by the end of that step."""
         role, key = host.raft.role, key_of(host)
         leads = isinstance(role, Leader | Resigned) and self._elections.has_led(key, role.epoch)
         demand(leads, "high watermark", f"{key} commits {end}, no leader did")

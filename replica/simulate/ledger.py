@@ -1,5 +1,5 @@
-"""The content of each replica's log in a run, and all records that were ever committed. Both come
-from the data that was written, not from the state of the cores."""
+"""The content of each replica's log in a run, and all records that were ever committed. The logs
+and the committed records come from the data that was written, not from the state of the cores."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _Value = TypeVar("_Value")
 class LedgerBatch(NamedTuple):
     """A batch.
 
-    base, last: its first and last offset, both inclusive.
-    crc: the four bytes of its CRC.
-    before: the epoch of the previous batch; None if it is unknown.
-    voters, version: the voter set and the kraft.version that the batch names; None if it names
-        none.
+    base, last: the first and the last offset of the batch, both inclusive.
+    crc: the four bytes of the CRC of the batch.
+    before: the epoch of the previous batch; None if this epoch is unknown.
+    voters, version: the voter set and the kraft.version that the batch names; None if the batch
+        names none.
     """
 
     base: int
@@ -48,17 +48,17 @@ class LedgerBatch(NamedTuple):
 
 @dataclass(slots=True)
 class Shadow:
-    """One replica's log, by the data that was written. A replica whose disk was wiped has a new
-    shadow.
+    """One replica's log, as it follows from the data that was written. A replica whose disk was
+    wiped has a new shadow.
 
     sets, versions: the voter sets and kraft.versions that the log names.
-    snapshots: the ids of its snapshots.
+    snapshots: the ids of the replica's snapshots.
     known_sets, known_versions, known_snapshots: the core's own values at the last comparison.
     flushed: the end (exclusive) of the flushed records.
     committed: the end (exclusive) of the committed records.
     applied: the end (exclusive) of the records that the state machine got.
     promised: the newest epoch in which the replica sent something.
-    stored: the epoch in its quorum-state.
+    stored: the epoch in the replica's quorum-state.
     watermark: the epoch and the high watermark when the replica last led.
     """
 
@@ -79,24 +79,24 @@ class Shadow:
 
     @property
     def voters(self) -> VoterSet:
-        """The voter set in force: the newest in the log, committed or not."""
+        """The voter set in force: the newest voter set in the log, committed or not."""
         return self.sets[-1].value if self.sets else self.static_voters
 
     @property
     def kraft_version(self) -> int:
-        """The kraft.version in force: the newest in the log, committed or not."""
+        """The kraft.version in force: the newest kraft.version in the log, committed or not."""
         return self.versions[-1].value if self.versions else 0
 
     @property
     def position(self) -> OffsetAndEpoch:
-        """The end of the log, or the end of its newest snapshot if the snapshot is newer."""
+        """The end of the log, or the end of the newest snapshot if the snapshot is newer."""
         found = [OffsetAndEpoch(0, 0), *self.snapshots]
         if self.entries:
             found.append(OffsetAndEpoch(self.entries[-1].last + 1, self.entries[-1].epoch))
         return max(found, key=election_order)
 
     def first_of(self, epoch: int) -> LedgerBatch | None:
-        """The first batch of an epoch; None if the log has no batch of it."""
+        """The first batch of an epoch; None if the log has no batch of that epoch."""
         index = bisect_left(self.entries, epoch, key=lambda entry: entry.epoch)
         found = self.entries[index : index + 1]
         return found[0] if found and found[0].epoch == epoch else None
@@ -163,7 +163,7 @@ class Shadow:
 
 
 def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
-    """The shadow of a disk that was just opened. All its records are durable."""
+    """The shadow of a disk that was just opened. All records on that disk are durable."""
     log = host.log
     shadow = Shadow(static_voters, flushed=log.log_end)
     with host.disk.inspected():
@@ -183,8 +183,8 @@ class Ledger:
     epoch: the epoch of the leader that committed last.
     states: the state of the workload's machine after each batch, by the batch's end offset.
     ends: the batches by their end offsets.
-    first_voters: the voters in force before a record names voters. If they have directory ids,
-        kraft.version is 1 from the beginning.
+    first_voters: the voters in force before a record names voters. If these voters have directory
+        ids, kraft.version is 1 from the beginning.
     """
 
     def __init__(self, workload: Workload, first_voters: VoterSet) -> None:
@@ -226,7 +226,7 @@ def _newest_before(entries: list[HistoryEntry[_Value]], end: int) -> _Value:
 
 
 def shadows_holding(shadows: dict[ReplicaKey, Shadow], voters: VoterSet, end: int) -> int:
-    """The number of these voters that have made everything below `end` durable."""
+    """The number of voters in `voters` that have made everything below `end` durable."""
     return sum(
         any(voter.matches(key) and shadow.flushed >= end for key, shadow in shadows.items())
         for voter in voters

@@ -54,8 +54,8 @@ def end() -> MetadataRecord:
 
 
 def no_op() -> Records:
-    """The record that a controller writes twice a second, so that the log shows the current
-    time."""
+    """The record that a controller writes twice a second, so that the newest timestamp in the log
+    is never old."""
     return (record("NO_OP_RECORD"),)
 
 
@@ -70,7 +70,7 @@ def config(resource_type: int, resource: str, name: str, value: str | None) -> M
 
 
 def topic_config(topic: str, name: str, value: str | None) -> Records:
-    """A config of a topic; None removes it."""
+    """The record that sets a config of a topic. value: None to remove the config."""
     return (config(TOPIC, topic, name, value),)
 
 
@@ -88,7 +88,8 @@ def controllers(node_ids: Iterable[int]) -> Records:
 
 
 def migration_state(state: int) -> Records:
-    """The state of a migration from ZooKeeper (replica.metadata.image.settings has the states)."""
+    """The record that sets the state of a migration from ZooKeeper. replica.metadata.image.settings
+    has the states."""
     return (record("ZK_MIGRATION_STATE_RECORD", zkMigrationState=state),)
 
 

@@ -26,9 +26,9 @@ def drawn(random: Random, network: Network) -> tuple[Fault, ...]:
     exists or not, so that frequent crashes don't hide rare combinations (swarm testing: Groce et
     al., 2012).
 
-    In these other runs each fault of `network` is also kept or switched off. In a third of them a
-    network partition is healed less often. It then lasts longer than a leader may lead without a
-    majority.
+    In these other runs each fault of `network` is also kept or switched off. In a third of these
+    other runs, network partitions are healed less often. A partition then lasts longer than a
+    leader may lead without a majority.
     """
     if random.random() < 0.25:
         return _ACTIONS
@@ -53,7 +53,7 @@ def _crash(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _crash_soon(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Let power be lost in a later call to the disk, or between two effects."""
+    """Let the node lose power in a later call to its disk, or between two effects."""
     if simulation.random.random() < 0.5:
         node.disk.power_loss_in(simulation.random.randrange(30))
     elif node.host is not None:
@@ -107,7 +107,7 @@ def _slow_disk(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _fill(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Make the disk almost full, or unlimited again."""
+    """Make the node's disk almost full, or unlimited again."""
     faults = node.disk.faults
     room = node.disk.used_bytes() + simulation.random.randrange(2000)
     faults.capacity_bytes = room if faults.capacity_bytes is None else None
@@ -150,7 +150,7 @@ def _remove_leader(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _upgrade(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Ask for kraft.version 1, which changes only a static quorum."""
+    """Ask for kraft.version 1. Only a static quorum is changed by this."""
     leader = simulation.leader()
     if leader is not None:
         simulation.ask(leader, UpdateFeaturesRequest(kraft_version=1))
@@ -164,7 +164,7 @@ def _move(simulation: Simulation, node: SimulatedMachine) -> None:
 
 
 def _wipe(simulation: Simulation, node: SimulatedMachine) -> None:
-    """Wipe a node's disk, if all nodes run, they agree on a voter set of three or more, and no
+    """Wipe a node's disk, if all nodes run and agree on a voter set of three or more, and no
     voter's disk is wiped already."""
     running = [n.running.raft for n in simulation.nodes.values() if n.host is not None]
     sets = {raft.log.voters.keys for raft in running if len(raft.log.voters)}

@@ -20,7 +20,8 @@ class Network:
     straggling: the rate of slow messages, which take up to straggler_ms.
     cut: the links (sender, receiver) that let no message pass.
     cut_requests: the links that let only responses pass.
-    refusals: the rate at which the sender learns that a node is down, as by a closed port.
+    refusals: the rate at which the sender of a message learns that the receiver is down, as from a
+        closed port.
     """
 
     loss: float = 0.02

@@ -30,9 +30,11 @@ class Layout:
     """The quorum at the beginning: nodes 1 to `voters` are voters, the next `observers` nodes are
     observers.
 
-    is_static: whether the configuration names the voters, not the log (kraft.version 0).
+    is_static: whether the configuration names the voters (kraft.version 0); if False, the log names
+        the voters.
     auto_joins: whether every observer makes itself a voter (KIP-1186).
-    quorum: the first QUORUM_CHARACTERS of its replicas' directory ids, which no other quorum has.
+    quorum: the first QUORUM_CHARACTERS characters of the directory ids of this quorum's replicas,
+        which no other quorum has.
     """
 
     voters: int = 3
@@ -57,16 +59,17 @@ class SimulatedMachine:
         1000.
     host: the replica; None while the machine is down.
     boots: the number of times that the machine was started.
-    wake_at: the time (ms) of its next tick; -1 for no tick.
-    busy_until: the time (ms) at which its slow disk is done.
-    is_slow: whether its flushes are slow.
-    wiped, moved: the number of times that its disk was wiped and its endpoint changed.
-    at_once: see Host.
+    wake_at: the time (ms) of the replica's next tick; -1 for no tick.
+    busy_until: the time (ms) at which the machine's slow disk is done.
+    is_slow: whether the replica's flushes are slow.
+    wiped, moved: the number of times that the machine's disk was wiped and its endpoint changed.
+    at_once: the argument of Host.
     replay: the replay in progress.
     replay_due: whether an event of this replay is scheduled.
     flush: the flush in progress.
-    syncs: the durations (ms) of its syncs in another thread; empty if it syncs in its steps.
-    log_config: the settings of its segments.
+    syncs: the durations (ms) of the replica's syncs in another thread; empty if the replica syncs
+        in its steps.
+    log_config: the settings of the log's segments.
     """
 
     node_id: int
@@ -116,7 +119,8 @@ class SimulatedMachine:
         self.offset_ms = shown - self.clock(now_ms)
 
     def start(self, draw: Callable[[int], int], now_ms: int, watch: Stepped) -> SimulatedHost:
-        """Start the replica, which recovers from its disk. Raises the errors of Host."""
+        """Start the replica, which recovers from its disk. Raises DataError, UsageError,
+        FileSystemError or PowerLossError if the replica can't start from this disk."""
         self.disk.restart()
         self.boots += 1
         self.wake_at, self.flush_due, self.busy_until = -1, False, 0
@@ -127,7 +131,7 @@ class SimulatedMachine:
         )
 
     def wait_for_disk(self, now_ms: int) -> None:
-        """Keep the node busy for the duration of its calls to the disk."""
+        """Keep the node busy for as long as its slow calls to the disk take."""
         took, self.disk.busy_ms = int(self.disk.busy_ms), 0.0
         self.busy_until = max(self.busy_until, now_ms) + took
 
@@ -163,8 +167,9 @@ def key_of(host: SimulatedHost) -> ReplicaKey:
 
 
 def voter(quorum: str, node_id: int, wiped: int = 0, moved: int = 0) -> Voter:
-    """A node's entry in the voter set. quorum: see Layout. wiped, moved: the number of times that
-    its disk and its endpoint were replaced."""
+    """A node's entry in the voter set. quorum: the characters that identify the quorum
+    (Layout.quorum). wiped, moved: the number of times that the node's disk and endpoint were
+    replaced."""
     key = ReplicaKey(node_id, f"{quorum}{node_id:03}{wiped:02}A")
     return Voter(key, (Endpoint("CONTROLLER", f"node{node_id}", 9093 + moved),))
 
@@ -193,7 +198,7 @@ def random_layout(random: Random, *, auto_joins: bool) -> Layout:
 
 
 def first_nodes(random: Random, layout: Layout) -> dict[int, SimulatedMachine]:
-    """The nodes by their ids. All nodes are down, and the voters' disks are formatted."""
+    """The nodes by their ids. All nodes are down. Only the voters' disks are formatted."""
     voters, nodes = layout.first_voters, {}
     for node_id in range(1, layout.voters + layout.observers + 1):
         disk = new_disk(random)

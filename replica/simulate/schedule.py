@@ -19,8 +19,8 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """A replica's deadline. It has no effect if the node's wake-up is no longer at the time `at`
-    (ms)."""
+    """A replica's deadline. This event has no effect if the node's wake-up is no longer at the time
+    `at` (ms)."""
 
     node_id: int
     at: int
@@ -28,8 +28,8 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """The flush that a replica owes, or the end of a flush that has begun. It has no effect if the
-    node has restarted since."""
+    """The flush that a replica has to make, or the end of a flush that has begun. This event has no
+    effect if the node has restarted since it was scheduled."""
 
     node_id: int
     boot: int
@@ -37,8 +37,8 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The beginning or the end of a replay for a replica's state machine. It has no effect if the
-    node has restarted since."""
+    """The beginning or the end of a replay for a replica's state machine. This event has no effect
+    if the node has restarted since it was scheduled."""
 
     node_id: int
     boot: int

@@ -76,8 +76,8 @@ class Simulation:
         return self.schedule.now
 
     def run_until(self, is_reached: Callable[[], bool], within_ms: int) -> None:
-        """Run until the condition holds. Raises BrokenInvariantError (liveness) if it doesn't hold
-        within `within_ms`."""
+        """Run until the condition holds. Raises BrokenInvariantError (liveness) if the condition
+        doesn't hold within `within_ms`."""
         end = self.now + within_ms
         while not is_reached():
             if self.now > end:
@@ -85,8 +85,8 @@ class Simulation:
             self._next()
 
     def leaders(self) -> list[SimulatedMachine]:
-        """The nodes whose role is leader. If there are two, the node with the older epoch doesn't
-        know the other yet."""
+        """The nodes whose role is leader. If there are two such nodes, the node with the older
+        epoch doesn't know the other node's epoch yet."""
         return [n for n in self.nodes.values() if n.host and isinstance(n.host.raft.role, Leader)]
 
     def leader(self) -> SimulatedMachine | None:
@@ -117,7 +117,8 @@ class Simulation:
 
     def append(self, node: SimulatedMachine, batches: Sequence[Values], time_ms: int) -> None:
         """Let a client append batches at a node whose role is leader. Each batch has another
-        timestamp, `time_ms` or later. Raises the errors of the core."""
+        timestamp, `time_ms` or later. Raises NotLeaderError if the node no longer leads,
+        RecordBatchTooLargeError if a batch is too large, and UsageError for a future epoch."""
         proposals = []
         for values in batches:
             self._newest_timestamp = max(self._newest_timestamp + 1, time_ms)
@@ -148,13 +149,15 @@ class Simulation:
         self._happened(event, node)
 
     def _happened(self, event: Event, node: SimulatedMachine | None) -> None:
-        """Called when an event is carried out. node: the node at which it happened, if any."""
+        """The simulation calls this method after each event, so that a subclass can note the event.
+        node: the node at which the event happened; None if the event happened at no node.
+        """
 
     def _is_due(
         self, node: SimulatedMachine, event: Start | Wake | Flush | Replay | Deliver
     ) -> bool:
-        """Whether an event happens now. Some events no longer have an effect, and a node that waits
-        for its disk takes its events later."""
+        """Whether an event happens now. Some events no longer have an effect. The events of a node
+        that waits for its disk happen later."""
         if isinstance(event, Start):
             return node.host is None
         if isinstance(event, Wake) and event.at != node.wake_at:
@@ -201,11 +204,12 @@ class Simulation:
         self.start(node)
 
     def _shut_down(self, node: SimulatedMachine) -> None:
-        """Called when a replica has shut down by itself. Its node stays down."""
+        """The simulation calls this method when a replica has shut down by itself. Here the
+        replica's node stays down."""
 
     def _strike(self) -> SimulatedMachine | None:
         """Cause a fault. Only a run with random faults schedules this event. Returns the node at
-        which the fault happened, if any."""
+        which the fault happened; None if the fault happened at no node."""
         return None
 
     def _propose(self) -> SimulatedMachine | None:
@@ -249,8 +253,9 @@ class Simulation:
             self._plan(node, node.host)
 
     def _flush(self, node: SimulatedMachine, host: SimulatedHost, now: int) -> list[Effects]:
-        """Flush at once, or begin a flush, or end a flush that has begun. Any events may happen
-        between beginning and end, and the sync may be done early or late."""
+        """Flush at once, or begin a flush, or end a flush that has begun. Other events may happen
+        between the beginning and the end of a flush, and the bytes may be durable early or late in
+        this time."""
         if not node.syncs:
             return host.flush(now)
         if node.flush is None:
@@ -267,12 +272,13 @@ class Simulation:
         return host.end_flush(begun, now)
 
     def _sync_takes(self, node: SimulatedMachine) -> tuple[int, bool]:
-        """(the duration of a sync in ms, whether the bytes are durable at its beginning and not
-        only at its end)."""
+        """(the duration of a sync in ms, whether the bytes are durable at the beginning of the sync
+        and not only at the end)."""
         return max(node.syncs), False
 
     def _plan(self, node: SimulatedMachine, host: SimulatedHost) -> None:
-        """Schedule the flush the replica owes, the replay it is behind with, and its deadline."""
+        """Schedule what the replica has to do later: its flush, its replay, and the step at its
+        deadline."""
         if host.owes_flush and not node.flush_due:
             node.flush_due = True
             delay = self.random.randrange(200 if node.is_slow else 3)
@@ -323,7 +329,8 @@ class Simulation:
 
 
 def _replay(node: SimulatedMachine, host: SimulatedHost) -> list[Effects]:
-    """Begin a replay, or end a replay that has begun. Any events may happen between both."""
+    """Begin a replay, or end a replay that has begun. Other events may happen between the beginning
+    and the end of a replay."""
     if node.replay is None:
         node.replay = host.begin_replay()
         return []

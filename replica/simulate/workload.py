@@ -23,7 +23,8 @@ Values = tuple[bytes, ...]
 
 
 class Workload(Protocol):
-    """The state machine of a run, and the appends of its clients. name: a name for people."""
+    """The state machine of a run, and the appends of its clients. name: the workload's name in what
+    people read."""
 
     name: str
 
@@ -36,13 +37,12 @@ class Workload(Protocol):
     def batches(
         self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
     ) -> tuple[Values, ...]:
-        """The batches that a leader appends now: all of them, or none. Empty if the leader must
-        wait.
+        """The batches that a leader appends now, all together; empty if the leader must wait.
 
         number: a number that differs in each call.
         machine: the leader's state machine.
         is_active: whether the leader has all records of earlier epochs, so that
-            Effects.leader_change has named it.
+            Effects.leader_change has named this leader.
         is_idle: whether the machine has got all records of the log.
         """
 
@@ -91,8 +91,8 @@ class MetadataWorkload(Workload):
     def changes(
         self, random: Random, number: int, machine: MetadataMachine, *, is_idle: bool
     ) -> tuple[Values, ...]:
-        """The batches of an active leader, outside of a transaction. The parameters are those of
-        `batches`."""
+        """The batches of an active leader, outside of a transaction. `batches` has the same
+        parameters."""
         records = _created(random, number)
         if is_idle and random.random() < 0.7:
             records = _changed(random, number, machine.image) or records
@@ -118,8 +118,8 @@ def encoded(records: Iterable[MetadataRecord]) -> Values:
 
 
 def _created(random: Random, number: int) -> list[MetadataRecord]:
-    """The records of a new topic with its partitions, or of a config. They may follow any
-    records."""
+    """The records of a new topic with its partitions, or of a config. These records may follow any
+    other records."""
     if random.random() < 0.5:
         return [config(BROKER, str(random.randrange(4)), "log.cleaner.threads", str(number))]
     topic_id = base64.urlsafe_b64encode(number.to_bytes(16, "big")).decode()[:22]
@@ -142,7 +142,8 @@ def _created(random: Random, number: int) -> list[MetadataRecord]:
 
 
 def _changed(random: Random, number: int, image: Image) -> list[MetadataRecord]:
-    """The records of a change of an existing topic or partition; empty if there is no partition."""
+    """The records of a change of an existing topic or partition; empty if the image has no
+    partition."""
     partitions = sorted(image.tables["partitions"].values)
     if not partitions:
         return []

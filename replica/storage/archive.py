@@ -6,7 +6,7 @@ the log.
 
 Each entry has the form of a node's log directory: it has the replica's meta.properties, a
 capture.json with the time, and the partition's folder. The capture.json of a truncation's entry
-says that this is a fragment of a log. The name of an entry identifies its records, because the
+says that the entry is a fragment of a log. The name of an entry identifies its records, because the
 offset and epoch of the last record determine all records before it. After a crash the archive finds
 the entry by its name and completes it, so no record is kept twice.
 """
@@ -93,7 +93,7 @@ class Archive:
 
     def _entry(self, name: str, *, is_fragment: bool) -> str:
         """Make the entry `name`, or complete it after a crash. Returns the partition's folder in
-        it. is_fragment: whether the entry holds only a part of the log."""
+        the entry. is_fragment: whether the entry holds only a part of the log."""
         node_folder = f"{self.folder}/{name}"
         folder = f"{node_folder}/{self.partition}"
         self.files.make_directory(node_folder)

@@ -49,8 +49,8 @@ def walk(
 def frame_at(
     file: File, position: int, expected_offset: int | None = None, *, check_crc: bool = True
 ) -> Frame:
-    """The batch that begins at byte `position`. Raises DataError as `walk` does, and if no batch
-    begins there."""
+    """The batch that begins at byte `position`. Raises DataError, which names file and byte, if no
+    batch begins there or the batch is damaged."""
     walked = walk(
         file,
         expected_offset=expected_offset,
@@ -72,8 +72,10 @@ def walk_runs(
     position: int,
     epoch: int,
 ) -> Iterator[tuple[Run, Buffer]]:
-    """The batches from byte `position` to the end of the file as runs (see `runs`), with the bytes
-    of each run. Every CRC is checked. Raises DataError as `walk` does. room: see `runs`."""
+    """The batches from byte `position` to the end of the file as runs of replica.format.runs, with
+    the bytes of each run. Every CRC is checked. Raises DataError, which names file and byte, for
+    damaged bytes, and if the file ends within a batch. room: a function that gives the number of
+    bytes that may follow before a batch gets an index entry."""
     found = partial(runs, room=room, interval=interval)
     return _walk(file, found, expected_offset, position, file.size(), epoch, PIECE_BYTES)
 
@@ -87,8 +89,8 @@ def _walk(
     epoch: int,
     piece_bytes: int,
 ) -> Iterator[tuple[Found, Buffer]]:
-    """The batches or runs in the file, with their bytes. found: a function that finds them in a
-    piece of the file, as `frames` and `runs` do."""
+    """The batches or runs in the file, with their bytes. found: the function that finds batches or
+    runs in a piece of the file: `frames` or `runs`."""
     wanted = piece_bytes
     while position < end:
         piece = memoryview(file.read(position, min(wanted, end - position)))
@@ -128,7 +130,8 @@ class BatchBytes(NamedTuple):
 def read_batches(
     file: File, *, size: int, search_from: int, start_offset: int, max_bytes: int, end_offset: int
 ) -> BatchBytes:
-    """Whole batches, from the batch that holds `start_offset` on; empty if no batch holds it.
+    """Whole batches, from the batch that holds `start_offset` on; empty if no batch holds that
+    offset.
 
     size: the number of bytes of the file that count.
     search_from: the position (byte) of the batch that holds `start_offset`, or of an earlier batch.
@@ -152,8 +155,8 @@ def read_batches(
 
 
 def frame_holding(file: File, size: int, search_from: int, offset: int) -> Frame:
-    """The batch that holds `offset`, which the file must hold. The CRC isn't checked. size,
-    search_from: as for read_batches."""
+    """The batch that holds `offset`, which the file must hold. The CRC isn't checked. `size`
+    and `search_from` are those of read_batches."""
     found = _first_holding(file, size, search_from, offset)
     assert found is not None, "an offset the file doesn't hold"
     return found

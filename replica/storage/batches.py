@@ -23,8 +23,8 @@ from replica.model.voters import voter_set
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
 _REMEMBERED_BYTES = 4096
-"""The most bytes of a control batch that is cached. The voters of seven nodes take a tenth of
-them."""
+"""The most bytes of a control batch that is cached. A batch with the voters of seven nodes takes a
+tenth of these bytes."""
 _MESSAGE_VERSION = 0
 """The version in which Kafka 4.1 writes every control message, including LEADER_CHANGE."""
 

@@ -42,9 +42,9 @@ class BegunFlush:
     _failure: FileSystemError | None = None
 
     def run(self) -> None:
-        """Sync, or wait until the sync is done. Several threads may call this, but only the first
-        one syncs: after a failed sync, a second sync may succeed although bytes are lost. After a
-        failure each call raises UnwritableFileError."""
+        """Sync, or wait until the sync is done. Several threads may call this method, but only the
+        first call syncs: after a failed sync, a second sync may succeed although bytes are lost.
+        After a failure each call raises UnwritableFileError."""
         with self._lock:
             if not self._is_done:
                 self._is_done = True

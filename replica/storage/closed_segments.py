@@ -1,7 +1,7 @@
 """Checks closed segments, which were complete and synced before the next segment was made.
 
-So opening a log trusts them. It reads only the batches behind the last entry of a segment's index.
-It reads a whole segment only if an index is missing or wrong.
+So closed segments are trusted when a log is opened: only the batches behind the last entry of a
+segment's index are read. A whole segment is read only if an index is missing or wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from replica.storage.segment_index import (
 
 @dataclass(frozen=True, slots=True)
 class CheckedSegment:
-    """A closed segment after the check."""
+    """A closed segment that check_closed or trust_closed accepted."""
 
     segment: ClosedSegment
     last: Frame | None
@@ -53,7 +53,7 @@ def trust_closed(files: SegmentFiles, end_offset: int) -> CheckedSegment | None:
 
 def check_closed(files: SegmentFiles, config: LogConfig) -> CheckedSegment:
     """Read the end of a closed segment. If its indexes are missing or wrong, read the whole segment
-    and rebuild them. Raises DataError, which names file and byte, for a damaged segment."""
+    and rebuild the indexes. Raises DataError, which names file and byte, for a damaged segment."""
     with files.open() as log:
         if not files.missing(*INDEX_KINDS):
             offsets = ascending_prefix(files.offset_index())

@@ -25,11 +25,12 @@ never opened again."""
 
 
 class DirectoryLock:
-    """The lock of a directory. It is held from its construction to `close`, or to the end of the
-    process. Child processes don't hold it."""
+    """The lock of a directory. This process holds the lock from the construction of this object to
+    `close`, or to the end of the process. Child processes don't hold the lock."""
 
     def __init__(self, log_dir: str) -> None:
-        """log_dir: one of log.dirs: the folder above the partition's folder. It must exist.
+        """log_dir: one of log.dirs, which is the folder above the partition's folder. This folder
+        must exist.
 
         Raises UsageError if another process holds the lock, and UnwritableFileError if the file
         can't be locked.
@@ -63,7 +64,7 @@ class DirectoryLock:
         self.close()
 
     def _made(self) -> tuple[int, int]:
-        """Device and inode of the file. A missing file is created."""
+        """Device and inode of the lock file. A missing file is created."""
         try:
             with suppress(FileExistsError):
                 os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

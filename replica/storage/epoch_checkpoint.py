@@ -15,8 +15,8 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 class EpochCheckpoint:
-    """The leader-epoch cache. `entries` has the entries in memory. `save` writes them durably if
-    they have changed."""
+    """The leader-epoch cache. `entries` has the entries in memory. `save` writes the entries
+    durably if they have changed."""
 
     def __init__(self, files: FileSystem, folder: str, entries: Epochs, saved: Epochs | None):
         self.entries = entries
@@ -26,7 +26,7 @@ class EpochCheckpoint:
 
     @property
     def latest_epoch(self) -> int:
-        """The newest epoch; -1 if there is no entry."""
+        """The newest epoch; -1 without entries."""
         return self.entries[-1].epoch if self.entries else -1
 
     def assign(self, epoch: int, start_offset: int) -> None:
@@ -39,8 +39,10 @@ class EpochCheckpoint:
         self.entries = epochs.truncate_from_start(self.entries, start_offset)
 
     def save(self, entries: Epochs | None = None) -> None:
-        """Durable: write the file. After a crash it has either the old entries or the new entries.
-        entries: the entries to write; None for all."""
+        """Durable: write the file. After a crash the file has either the old entries or the new
+        entries.
+        entries: the entries to write; None for all entries in memory.
+        """
         entries = self.entries if entries is None else entries
         if self._saved != entries:
             data = leader_epoch_checkpoint.encode(entries)

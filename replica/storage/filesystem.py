@@ -19,12 +19,13 @@ from replica.storage.spare_files import SpareFiles
 
 TEMPORARY_SUFFIX = ".tmp"
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
-"""The modes of new files and folders. A metadata log holds secrets, so only the owner may read
-them."""
+"""The modes of new files and folders. A metadata log holds secrets, so only the owner may read the
+files."""
 
 
 class ReadableFile(Protocol):
-    """An open file, read at byte positions. Its methods raise the errors of FileSystem."""
+    """An open file, read at byte positions. Its methods raise UnreadableFileError if reading
+    fails."""
 
     @property
     def path(self) -> str: ...
@@ -37,8 +38,8 @@ class ReadableFile(Protocol):
 
 
 class File(ReadableFile, Protocol):
-    """An open file, read and written at byte positions. Its methods raise the errors of
-    FileSystem."""
+    """An open file, read and written at byte positions. Its methods raise UnreadableFileError if
+    reading fails, and UnwritableFileError if writing fails."""
 
     def write(self, position: int, data: bytes) -> None:
         """Write all of `data` at byte `position`. If the file ended below `position`, the gap reads
@@ -50,8 +51,9 @@ class File(ReadableFile, Protocol):
         """Return when the content and the size of the file are on the disk."""
 
     def begin_sync(self) -> Callable[[], None]:
-        """A function that syncs everything written so far. Another thread may call it while further
-        bytes are written. The file must not be closed or truncated before the function returns."""
+        """A function that syncs everything written so far. Another thread may call the function
+        while further bytes are written. The file must not be closed or truncated before the
+        function returns."""
         return self.sync
 
     def close(self) -> None:
@@ -72,8 +74,8 @@ class FileSystem(Protocol):
         """An existing file, for reading and writing."""
 
     def reader(self, path: str, size: int) -> InMemory | OpenFile:
-        """The first `size` bytes of an existing file, for a reader in another thread. They stay
-        readable after the file is removed."""
+        """The first `size` bytes of an existing file, for a reader in another thread. These bytes
+        stay readable after the file is removed."""
 
     def create(self, path: str) -> File:
         """A new file. An existing file is emptied. Links are not followed."""

@@ -1,4 +1,5 @@
-"""meta.properties names the owner of a directory. `format` writes it once (Kafka: StorageTool)."""
+"""The file meta.properties, which names the owner of a directory. The command `format` writes this
+file once (Kafka: StorageTool)."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _NO_LIMIT = 2**63 - 1
 @dataclass(frozen=True, slots=True)
 class Place:
     """The folder of a log, with its settings. archive: keeps the batches that a truncation or a
-    snapshot removes; None to keep none."""
+    snapshot removes; None to keep no removed batches."""
 
     files: FileSystem
     folder: str
@@ -61,13 +61,13 @@ class Place:
 
 @dataclass(eq=False)
 class FileLog:
-    """The replicated log as files. It has one writer. A batch lies in one file. An offset that
+    """The replicated log as files. The log has one writer. A batch lies in one file. An offset that
     doesn't fit the log is a bug of the host, and fails an assertion.
 
     log_start: the log start offset (inclusive).
     flushed_end: the offset up to which the log is durable (exclusive).
     repairs: a line of text for each repair that opening made.
-    _control: the control batches from the offset `_control_from` on.
+    _control: the log's control batches from the offset `_control_from` on.
     """
 
     log_start: int
@@ -101,7 +101,7 @@ class FileLog:
         return sum(segment.size for segment in self._closed) + self._active.size
 
     def is_older_than(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """Whether the log is older than this snapshot, and must restart at it."""
+        """Whether the log is older than this snapshot, and must restart at the snapshot's end."""
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self._checkpoint.entries))
 
     def facts(self) -> LogFacts:
@@ -154,7 +154,7 @@ class FileLog:
         return self._flushing
 
     def end_flush(self, begun: BegunFlush) -> int:
-        """Durable: end a flush, and run it first if no thread has run it. Returns `flushed_end`."""
+        """Durable: end a flush, and run the flush first if no thread has. Returns `flushed_end`."""
         if self._flushing is begun:
             self._settle()
         return self.flushed_end
@@ -210,9 +210,9 @@ class FileLog:
         `start_offset` is the log end. The newest batches come from memory, older batches from the
         file of one segment.
 
-        All batches together have at most `max_bytes`, unless the first batch alone is larger. They
-        start below `end_offset` (None: the log end). Raises CorruptDataError, which names file and
-        byte, for a wrong CRC.
+        All batches together have at most `max_bytes`, unless the first batch alone is larger. All
+        batches start below `end_offset` (None: the log end). Raises CorruptDataError, which names
+        file and byte, for a wrong CRC.
         """
         assert self.log_start <= start_offset <= self.log_end, "an offset the log doesn't hold"
         if start_offset == self.log_end:
@@ -236,9 +236,9 @@ class FileLog:
                 yield batch_in(data, frame)
 
     def stored(self, start_offset: int, end_offset: int) -> FileBatches:
-        """The batches of `batches`, for a reader in another thread, which doesn't use this log. The
-        caller closes them. `end_offset` is at most the log end, and batches below it must not be
-        truncated."""
+        """The batches from `start_offset` (inclusive) to `end_offset` (exclusive), for a reader in
+        another thread, which doesn't use this log. The caller closes the result. `end_offset` is at
+        most the log end, and batches below `end_offset` must not be truncated."""
         assert self.log_start <= start_offset <= end_offset <= self.log_end
         files = []
         while start_offset < end_offset:
@@ -249,7 +249,7 @@ class FileLog:
 
     def advance_log_start(self, offset: int) -> None:
         """Durable: let the log start at `offset`, which is the end offset of a snapshot. Segments
-        below it are removed."""
+        below `offset` are removed."""
         assert self.log_start <= offset <= self.log_end, "a log starts inside of itself"
         assert any(id.offset == offset for id in self.snapshots), (
             "a log starts where a snapshot ends"
@@ -282,7 +282,7 @@ class FileLog:
             raise
 
     def _settle(self) -> None:
-        """Wait for the flush that has begun, if there is one, and end it."""
+        """If a flush has begun, wait for the flush and end it."""
         begun, self._flushing = self._flushing, None
         if begun is None:
             return
@@ -323,7 +323,7 @@ class FileLog:
     def _part(
         self, segment: ClosedSegment | ActiveSegment, start_offset: int, end_offset: int
     ) -> BatchFile:
-        """The part of `stored` that one segment holds."""
+        """The part of the result of `stored` that one segment holds."""
         size, end = segment.size, segment.end_offset
         if end_offset < end:
             last = segment.holding(end_offset - 1)
@@ -379,18 +379,18 @@ class FileLog:
 
 
 def _as_written(data: bytes, frame: Frame) -> Batch:
-    """The batch as it would be read again from its bytes."""
+    """The batch that reading its bytes again would give."""
     if frame.is_control:
         return batch_in(data, frame)
     return Batch(frame.base_offset, frame.last_offset, frame.epoch, frame.max_timestamp, (), data)
 
 
 def _located(batch: Batch) -> tuple[bytes, Frame]:
-    """The bytes to write, and their frame at 0. Raises CorruptDataError if they aren't one batch.
+    """The bytes to write, and their frame at 0. Raises CorruptDataError unless they are one batch.
 
-    The CRC of a fetched batch was checked when it arrived, because a wrong CRC is then the leader's
-    fault. It is checked again before the write, because the memory may have changed. The CRC of a
-    batch that a client proposed is checked here first.
+    The CRC of a fetched batch was checked when the batch arrived, because a wrong CRC is then the
+    leader's fault. This function checks the CRC again, because the memory may have changed. The CRC
+    of a batch that a client proposed is checked here first.
     """
     data = bytes_of(batch)
     found = tuple(frames(data, start=0, expected_offset=batch.base_offset))

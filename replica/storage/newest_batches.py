@@ -14,7 +14,7 @@ _BATCH_BYTES = 400
 
 class NewestBatches:
     """Batches that follow each other up to the log end, each with its `data`. Their CRCs were
-    checked when they were written, so readers don't check them again.
+    checked when they were written, so readers don't check the CRCs again.
 
     max_bytes: the most memory (bytes) of the batches and their Python objects.
     """
@@ -46,7 +46,7 @@ class NewestBatches:
 
     def between(self, start_offset: int, end_offset: int) -> Sequence[Batch] | None:
         """The batches from the batch that holds `start_offset` to the last batch that begins below
-        `end_offset`; None if the first of them isn't kept."""
+        `end_offset`; None if the first of these batches isn't kept."""
         first = self._index_of(start_offset)
         if first is None:
             return None
@@ -54,7 +54,7 @@ class NewestBatches:
         return self._batches[first : last + 1]
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> memoryview | None:
-        """The result of FileLog.read; None if the first batch isn't kept."""
+        """The bytes that FileLog.read returns; None if the first batch isn't kept."""
         at = self._index_of(start_offset)
         if at is None:
             return None

@@ -3,8 +3,8 @@ KafkaMetadataLog.apply and recoverSnapshots).
 
 A crash of this engine can leave three faults: a torn end of the newest segment, files that were
 about to be renamed or removed, and a checkpoint file that lacks the last change. Opening repairs
-each of them and reports each repair. After any other fault, records may be lost that are committed:
-opening raises DataError and leaves the log unchanged.
+each of these faults and reports each repair. After any other fault, records may be lost that are
+committed: opening raises DataError and leaves the log unchanged.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ def open_log(
     topic_id: str = METADATA_TOPIC_ID,
     archive: Archive | None = None,
 ) -> FileLog:
-    """Open the log in `folder`, which is made if it is missing. Everything that the returned log
-    holds is durable.
+    """Open the log in `folder`, which is made if the folder is missing. Everything that the
+    returned log holds is durable.
 
     Opening reads the newest segment from the end of the newest snapshot on (without a snapshot, the
     whole segment), and those parts of older segments that neither an index nor a snapshot covers.
-    archive: see Place. Raises DataError, with file, byte and advice, for a fault that no crash
-    explains, and FileSystemError.
+    archive: keeps the batches that the log removes later; None to keep none of them. Raises
+        DataError, with file, byte and advice, for a fault that no crash explains, and
+        FileSystemError if a file can't be read or written.
     """
     files.make_directory(folder)
     # after a failed sync of an earlier process, names may be only in the machine's memory
@@ -95,8 +96,8 @@ def _base_offsets(names: tuple[str, ...]) -> list[int]:
 
 @dataclass(slots=True)
 class _Opening:
-    """Opens one log. It examines all files before it repairs anything but the indexes of closed
-    segments."""
+    """Opens one log. All files are examined before anything but the indexes of closed segments is
+    repaired."""
 
     place: Place
     repairs: list[str] = field(default_factory=list)
@@ -162,9 +163,9 @@ class _Opening:
         return FileLog(log_start, self.repairs, self.place, *content)
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:
-        """The log start (inclusive). It is the first start offset in the leader-epoch checkpoint,
-        if a snapshot ends there, else the base offset of the first segment. Segments below the log
-        start are leftovers, which Kafka deletes later."""
+        """The log start (inclusive): the first start offset in the leader-epoch checkpoint, if a
+        snapshot ends there, else the base offset of the first segment. Segments below the log start
+        are leftovers, which Kafka deletes later."""
         if saved and saved[0].start_offset > bases[0]:
             start = saved[0].start_offset
             if any(snapshot_id.offset == start for snapshot_id in self.place.snapshots):
@@ -173,7 +174,8 @@ class _Opening:
 
     @property
     def _covered(self) -> int:
-        """The end offset of the newest snapshot. Synced batches below it aren't read again."""
+        """The end offset of the newest snapshot. Synced batches below this offset aren't read
+        again."""
         return 0 if self.place.snapshots.newest is None else self.place.snapshots.newest.offset
 
     def _closed(self, bases: list[int]) -> list[CheckedSegment]:
@@ -275,8 +277,8 @@ class _Opening:
         log_start: int,
     ) -> Epochs:
         """The entries of the epoch cache. The entries for closed segments come from the checkpoint
-        file, if it fits these segments. The entries for the newest segment come from the batches
-        that were read."""
+        file, if that file fits these segments. The entries for the newest segment come from the
+        batches that were read."""
         # an entry that starts in the part that was read counts only if a batch of this part has its
         # epoch
         entries = epochs.truncate_from_end(saved or (), scanned.read_from)
@@ -334,7 +336,7 @@ class _Opening:
 
 
 def _holds(saved: Epochs | None, batches: list[Frame]) -> bool:
-    """Whether the entries `saved` of a leader-epoch-checkpoint have the epochs of all batches."""
+    """Whether `saved`, the entries of a leader-epoch-checkpoint, have the epochs of all batches."""
     found = (epochs.epoch_for_offset(saved or (), batch.last_offset) for batch in batches)
     return all(epoch == batch.epoch for epoch, batch in zip(found, batches, strict=True))
 

@@ -1,7 +1,7 @@
 """One segment: a .log file with its .index and .timeindex (Kafka: LogSegment).
 
 A closed segment is complete and synced, and is never written again. The active segment is the
-newest one: its log is written first, and its indexes when the log is synced.
+newest segment: its log file is written first, its indexes at the sync.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ClosedSegment:
         return self.files.base_offset
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
-        """Whole batches, as batch_walk.read_batches gives them."""
+        """Whole batches from `start_offset` on, within the limits of batch_walk.read_batches."""
         with self.files.open() as log:
             return batch_walk.read_batches(
                 log,
@@ -84,7 +84,7 @@ class ClosedSegment:
             )
 
     def holding(self, offset: int) -> Frame:
-        """The batch that holds an offset of the segment. Its CRC isn't checked."""
+        """The batch that holds an offset of the segment. The CRC of the batch isn't checked."""
         with self.files.open() as log:
             position = position_before(self._index(), offset - self.base_offset)
             return batch_walk.frame_holding(log, self.size, position, offset)
@@ -101,7 +101,7 @@ class ActiveSegment:
 
     size: the number of bytes that are written to the log file.
     synced_size: the number of these bytes that are certainly on the disk.
-    first_timestamp: the largest timestamp (ms) of the first batch; -1 while there is no batch.
+    first_timestamp: the largest timestamp (ms) of the first batch; -1 for an empty segment.
     _written: the number of bytes of each index that are written to its file.
     """
 
@@ -127,7 +127,7 @@ class ActiveSegment:
         """Whether a batch of `size` bytes belongs in a new segment (LogSegment.shouldRoll).
 
         The age of the segment is the difference between the timestamps of this batch and of the
-        segment's first batch. Without one of these timestamps, age starts no new segment.
+        segment's first batch. If one of these timestamps is missing, the age doesn't matter.
         """
         if self.size == 0:
             return False
@@ -161,12 +161,12 @@ class ActiveSegment:
         return SegmentFlush(self.size, {kind: len(index) for kind, index in self._indexes()}, sync)
 
     def end_flush(self, begun: SegmentFlush) -> None:
-        """End a flush that is synced. Its index entries are written now, without a sync."""
+        """End a flush that is synced. The flush's index entries are written now, without a sync."""
         self.synced_size = begun.size
         self._write_indexes(begun.entries)
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
-        """Whole batches, as ClosedSegment.read gives them."""
+        """Whole batches from `start_offset` on, within the limits of batch_walk.read_batches."""
         return batch_walk.read_batches(
             self._log,
             size=self.size,
@@ -177,7 +177,7 @@ class ActiveSegment:
         )
 
     def holding(self, offset: int) -> Frame:
-        """The batch that holds an offset of the segment. Its CRC isn't checked."""
+        """The batch that holds an offset of the segment. The CRC of the batch isn't checked."""
         position = position_before(self.index.offsets, offset - self.base_offset)
         return batch_walk.frame_holding(self._log, self.size, position, offset)
 
@@ -200,7 +200,7 @@ class ActiveSegment:
 
     def _go_back(self, end_offset: int) -> None:
         """Let the segment end with the last batch below `end_offset` that has an index entry. If no
-        batch there has an entry, the segment is empty."""
+        such batch has an entry, the segment becomes empty."""
         interval, found = self.config.index_interval_bytes, None
         offsets = entries_below(bytes(self.index.offsets), end_offset - self.base_offset)
         if offsets:
@@ -247,15 +247,15 @@ class ActiveSegment:
             position += len(data)
 
     def seal(self) -> ClosedSegment:
-        """Durable: add the last entries of the indexes, and sync log and indexes. The segment then
-        gets no more batches."""
+        """Durable: add the last entries of the indexes, and sync the log file and the indexes. The
+        segment then gets no more batches."""
         self.index.close()
         self.sync_all()
         self.close()
         return ClosedSegment(self.files, self.end_offset, self.size, bytes(self.index.offsets))
 
     def sync_all(self) -> None:
-        """Sync log and indexes."""
+        """Sync the log file and the indexes."""
         self._log.sync()
         self.synced_size = self.size
         self._write_indexes()
@@ -315,8 +315,8 @@ def scan_segment(
     except that missing index files are made; `ActiveSegment.cut` removes the damaged end.
 
     epoch: the epoch of the last batch before the segment.
-    covered: the end offset of the newest snapshot. Batches below it that were synced, as the index
-        shows, are not read.
+    covered: the end offset of the newest snapshot. Batches below this offset are not read if the
+        index shows that they were synced.
     visit: a function that is called with each run.
     """
     segment = _opened(files, config)
@@ -357,7 +357,7 @@ def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
     batch.
 
     None if no batch is skipped, because log and indexes don't fit together, or because the index
-    doesn't show what was synced (see `synced_entries`).
+    doesn't show what was synced.
     """
     log = segment.opened[FileKind.SEGMENT]
     index = segment.opened[FileKind.OFFSET_INDEX]
@@ -383,7 +383,7 @@ def _skip(segment: ActiveSegment, covered: int) -> Frame | None:
 
 
 def create_segment(files: SegmentFiles, config: LogConfig) -> ActiveSegment:
-    """Make an empty segment durably."""
+    """Durable: make an empty segment."""
     files.make(KINDS[::-1])
     return _opened(files, config)
 

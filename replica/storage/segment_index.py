@@ -3,8 +3,8 @@ TimeIndex).
 
 The bytes of the indexes depend only on the batches, so a rebuilt index has the same bytes as the
 original. Kafka adds at most one entry for each append, which may have several batches. Here each
-batch may get an entry. So the bytes equal Kafka's if Kafka appended one batch at a time, as a
-leader does.
+batch may get an entry. So the bytes equal those of Kafka's indexes if Kafka appended one batch at a
+time, as a leader does.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class SegmentIndex:
         return self.interval_bytes - self._bytes_since_entry
 
     def add(self, run: Run) -> None:
-        """Add the next batches, and their index entries. The run was made with `room`."""
+        """Add the next batches, and their index entries. The caller has found the run with this
+        index's `room`."""
         for due in run.due:
             self._note_time(due.max_timestamp, due.offset_of_max)
             self.offsets += OFFSET_ENTRY.pack(due.last_offset - self.base_offset, due.position)
@@ -84,10 +85,10 @@ def resumed(
     """The indexes after `last`, the batch of the last entry of `offsets`. None if the time index
     can't belong to `offsets`.
 
-    times: the bytes of the whole time index, as it was found. Its entries must rise, and for each
-        entry of the offset index it must have the largest timestamp up to that entry. If a clock
-        went back, and a crash removed the end of the time index, the largest timestamp may be
-        missing, and this function doesn't notice it.
+    times: the bytes of the whole time index on the disk. The entries of the time index must rise,
+        and for each entry of the offset index the time index must have the largest timestamp up to
+        that entry. If a clock went back, and a crash removed the end of the time index, the largest
+        timestamp may be missing, and this function doesn't notice the lack.
     """
     end = last.last_offset - base_offset
     known = [entry for entry in TIME_ENTRY.iter_unpack(_whole(times)) if entry[1] <= end]
@@ -102,8 +103,8 @@ def resumed(
 
 
 def _whole(times: bytes) -> bytes:
-    """The complete entries. A crash may have left an incomplete entry at the end, which is left
-    out."""
+    """The complete entries of a time index. A crash may have left an incomplete entry at the end,
+    which is left out."""
     return times[: len(times) // TIME_ENTRY.size * TIME_ENTRY.size]
 
 
@@ -118,12 +119,13 @@ def position_before(offsets: bytes | bytearray, relative_offset: int) -> int:
 
 
 def entries_below(offsets: bytes, relative_offset: int) -> bytes:
-    """The entries of the batches that end below the offset."""
+    """The entries of an offset index whose batches end below the offset."""
     return offsets[: _count_below(offsets, relative_offset) * OFFSET_ENTRY.size]
 
 
 def last_entry(offsets: bytes) -> tuple[int, int]:
-    """The last entry's relative last offset, and the position (byte) of its batch."""
+    """The relative offset in the last entry of an offset index, and the position (byte) of that
+    entry's batch."""
     relative, position = OFFSET_ENTRY.unpack_from(offsets, len(offsets) - OFFSET_ENTRY.size)
     return int(relative), int(position)
 
@@ -163,7 +165,7 @@ def ascending_prefix(offsets: bytes) -> bytes:
 
 
 def shared_prefix(one: bytes, other: bytes | bytearray) -> int:
-    """The number of bytes at the beginning that both values share."""
+    """The number of bytes at the beginning that are equal in both values."""
     shortest = min(len(one), len(other))
     if one[:shortest] == other[:shortest]:
         return shortest

@@ -19,7 +19,7 @@ _VERSION = 0
 
 
 class FileSnapshotWriter:
-    """A snapshot that is being written. It isn't visible before `freeze`.
+    """A snapshot that is being written. The snapshot isn't visible before `freeze`.
 
     Each batch has the timestamp of the header. So replicas that take a snapshot of the same state
     at the same offset write the same bytes.
@@ -53,7 +53,7 @@ class FileSnapshotWriter:
         self._put_control(control.SnapshotHeader(_VERSION, timestamp), *messages)
 
     def append(self, records: Sequence[bytes]) -> None:
-        """Add records. records: the encoded value of each."""
+        """Add records. records: the encoded value of each record."""
         assert self._is_open, "a frozen snapshot takes no more records"
         for value in records:
             self._values.append(value)
@@ -62,14 +62,15 @@ class FileSnapshotWriter:
                 self._put_values()
 
     def freeze(self) -> SnapshotFacts:
-        """Durable: write the footer, sync the file and rename it. The snapshot is visible then."""
+        """Durable: write the footer, sync the file and rename the file. After that the snapshot is
+        visible."""
         facts = self.complete()
         self._add(facts)
         return facts
 
     def complete(self) -> SnapshotFacts:
-        """Durable: the part of `freeze` that only works on the file. Another thread may call it.
-        The snapshot isn't visible before SnapshotFiles.add."""
+        """Durable: the part of `freeze` that only works on the file. Another thread may call this
+        method. The snapshot isn't visible before SnapshotFiles.add."""
         assert self._is_open, "a snapshot is completed once"
         self._put_values()
         self._put_control(control.SnapshotFooter(_VERSION))
@@ -78,12 +79,12 @@ class FileSnapshotWriter:
         return self._complete()
 
     def close(self) -> None:
-        """Close the file. A forked copy of this process may have completed it. A second call does
-        nothing."""
+        """Close the file. A forked copy of this process may have completed the file. A second call
+        does nothing."""
         self._file.close()
 
     def abort(self) -> None:
-        """Remove the .part file. After `complete` it does nothing."""
+        """Remove the .part file. After `complete` this method does nothing."""
         if self._is_open:
             self._is_open = False
             self._file.close()

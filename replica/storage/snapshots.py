@@ -1,8 +1,8 @@
 """Snapshot files beside the log (KIP-630; Kafka: FileRawSnapshotWriter, Snapshots).
 
 A snapshot is written with the suffix .part, which is removed when the snapshot is complete, checked
-and synced. Before it is deleted it is renamed to .deleted, so that a crash never leaves an
-incomplete snapshot under its name.
+and synced. Before a snapshot is deleted, it gets the suffix .deleted. So after a crash, every file
+with the name of a complete snapshot is complete.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class SnapshotFiles:
 
     def freeze(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
         """Durable: check a fetched snapshot (header, footer, framing, CRC), sync and rename its
-        file. If the file isn't a whole snapshot, removes it and raises DataError."""
+        file. If the file isn't a whole snapshot, this method removes the file and raises
+        DataError."""
         facts = self._complete(snapshot_id, self._path(snapshot_id, SnapshotState.PART, _FETCHED))
         self.add(facts)
         return facts
@@ -81,7 +82,7 @@ class SnapshotFiles:
         header names.
 
         Another thread may use the writer until `complete`, which changes nothing in this object.
-        The snapshot counts when its facts are given to `add`.
+        The snapshot is visible as soon as its facts are given to `add`.
         """
         path = self._path(snapshot_id, SnapshotState.PART, _WRITTEN)
         return FileSnapshotWriter(
@@ -112,7 +113,8 @@ class SnapshotFiles:
         return self._facts[snapshot_id].size
 
     def stored(self, snapshot_id: OffsetAndEpoch) -> FileBatches:
-        """The batches of `batches`, for a reader in another thread. The caller closes them."""
+        """All batches of a complete snapshot, for a reader in another thread. The caller closes the
+        result."""
         path = self._path(snapshot_id)
         source = self._files.reader(path, self.size(snapshot_id))
         return FileBatches((BatchFile(path, source, 0, 0, None),))

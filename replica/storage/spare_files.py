@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 COUNT = 16
-"""The number of spare files. The storage opens fewer at once: three files for a new segment; one
-file and its folder for quorum-state or a snapshot."""
+"""The number of spare files. The storage opens fewer files at once: three files for a new segment;
+one file and its folder for quorum-state or a snapshot."""
 
 T = TypeVar("T")
 
 
 class SpareFiles:
-    """The spare files. They are opened as soon as the operating system allows it, and again after
-    each use."""
+    """The spare files. The files are opened as soon as the operating system allows it, and again
+    after each use."""
 
     def __init__(self, count: int = COUNT) -> None:
         self._count = count
@@ -30,7 +30,7 @@ class SpareFiles:
 
     def open_with(self, opening: Callable[[], T]) -> T:
         """The file that `opening` opens. If the process has no free file descriptor, a spare file
-        is closed first. Raises OSError."""
+        is closed first. Raises OSError if `opening` fails all the same."""
         try:
             opened = opening()
         except OSError as error:

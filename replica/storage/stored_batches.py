@@ -15,12 +15,12 @@ from replica.storage.batches import batch_in
 
 
 class StoppedReadError(KraftlakeError):
-    """The reader has stopped, because its caller asked it to stop."""
+    """An iteration has stopped, because FileBatches.stop was called."""
 
 
 @dataclass(slots=True)
 class FileBatches:
-    """The batches of open files (StoredBatches), which stay readable after a file is removed.
+    """The batches of open files (StoredBatches), which stay readable after the files are removed.
     Iteration raises StoppedReadError after `stop`, and DataError for damaged bytes."""
 
     files: tuple[BatchFile, ...]
@@ -43,7 +43,7 @@ class FileBatches:
                 yield batch_in(data, frame, frame.position)
 
     def stop(self) -> None:
-        """End an iteration at its next batch. Any thread may call it."""
+        """End an iteration at its next batch. Any thread may call this method."""
         self._is_stopped = True
 
     def close(self) -> None:

@@ -29,13 +29,13 @@ reader."""
 _NO_LIMITS = ListenerLimits(receive_buffer_bytes=None, send_buffer_bytes=None)
 
 Arrived = Callable[[socket.socket, str], None]
-"""A function that takes a connection and the host at its other end. It must not wait."""
+"""A function that takes a connection and the host at its other end. The function must not wait."""
 
 
 class Acceptor:
     """Listens for one server.
 
-    arrived: takes each connection, and must close it.
+    arrived: a function that takes each connection, and later closes the connection.
     failed: a function that is called with each error of accept.
     """
 
@@ -48,7 +48,7 @@ class Acceptor:
     async def start(self, host: str, port: int, limits: ListenerLimits = _NO_LIMITS) -> int:
         """Listen on all addresses of a host; "" means all addresses of this machine. limits: the
         sizes of the sockets' buffers. Returns the port; for port 0 the system chooses a free port.
-        Raises OSError."""
+        Raises OSError if listening fails."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(

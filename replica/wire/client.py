@@ -1,4 +1,5 @@
-"""One connection to a node: it negotiates versions, numbers requests, and keeps them in flight.
+"""One connection to a node: it negotiates versions, numbers requests, and has several requests in
+flight.
 
 A server answers requests in their order, so the requests that wait for answers form a queue. An
 answer out of order ends the connection. The connection also ends when an answer doesn't come in
@@ -68,15 +69,15 @@ class ClientConfig:
 
 @dataclass(frozen=True, slots=True)
 class WireResponse:
-    """A response, and the version of request and response."""
+    """A response, and the version that the request and the response have."""
 
     version: int
     message: Message
 
 
 class Connection:
-    """A connection to a node. `connect` makes it. After the first failure, every later call raises
-    the same error again.
+    """A connection to a node, which `connect` opens. After the first failure, every later call
+    raises the same error again.
 
     versions: the versions of each API that the node serves, by API key.
     """
@@ -112,10 +113,11 @@ class Connection:
         """Connect, learn the node's versions, authenticate.
 
         expected: the node that the caller wants to reach; None accepts any node. Nodes from Kafka
-            4.4 on compare it with their own identity.
+            4.4 on compare `expected` with their own identity.
 
-        Raises UnreachablePeerError (MisroutedConnectionError if another node answers),
-        AuthenticationError and UnsupportedByPeerError.
+        Raises UnreachablePeerError if the node can't be reached (MisroutedConnectionError if
+        another node answers), AuthenticationError if the node refuses this client, and
+        UnsupportedByPeerError if both sides have no common version.
         """
         address = address_text(host, port)
         timeout_s = config.connect_timeout_s or config.timeout_s
@@ -167,8 +169,9 @@ class Connection:
         """Send a request and wait for its answer. version: None for the newest version that both
         sides know.
 
-        Raises UnreachablePeerError, UnsupportedByPeerError, and AuthenticationError if the node
-        refuses this client's certificate. The caller checks the error code in the answer.
+        Raises UnreachablePeerError if no answer comes, UnsupportedByPeerError if the node lacks the
+        version, and AuthenticationError if the node refuses this client's certificate. The caller
+        checks the error code in the answer.
         """
         used = self.version_of(api) if version is None else version
         return WireResponse(used, await self._exchange(api, used, message))
@@ -208,7 +211,7 @@ class Connection:
 
     async def _negotiate(self, expected: Identity | None) -> None:
         """Send ApiVersions in the newest version. If the node lacks this version, send the newest
-        version that the node knows. Then authenticate, if the config has a SASL mechanism."""
+        version that the node knows. After that authenticate, if the config has a SASL mechanism."""
         us: Message = {"clientSoftwareName": "kraftlake", "clientSoftwareVersion": "0"}
         if expected is not None:
             us |= {"clusterId": expected.cluster_id, "nodeId": expected.node_id}
@@ -232,7 +235,8 @@ class Connection:
             await self._authenticate(self._config.sasl)
 
     async def _authenticate(self, mechanism: Mechanism) -> None:
-        """SaslHandshake v1, then the mechanism's messages inside SaslAuthenticate (KIP-152)."""
+        """Send SaslHandshake v1, and then the mechanism's messages inside SaslAuthenticate
+        (KIP-152)."""
         version = self.version_of(SASL_HANDSHAKE, least=1)
         hello = await self.call(SASL_HANDSHAKE, {"mechanism": mechanism.name}, version)
         self._check_sasl(hello.message, f"mechanism {mechanism.name} is refused")

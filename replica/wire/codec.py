@@ -49,7 +49,7 @@ class _Cursor:
         self.most = self.elements = most
 
     def take(self, size: int, what: str) -> int:
-        """Move over `size` bytes. Returns the position of the first of them."""
+        """Move over `size` bytes. Returns the position of the first of these bytes."""
         at, end = self.at, self.at + size
         if end > len(self.data):
             left = len(self.data) - at
@@ -58,7 +58,8 @@ class _Cursor:
         return at
 
     def count(self, elements: int, name: str, at: int) -> None:
-        """Count elements before they are decoded. Raises DataError if there are too many."""
+        """Count elements before they are decoded. Raises DataError if there are too many
+        elements."""
         self.elements -= elements
         if self.elements < 0:
             raise CorruptDataError(f"more than {self.most} elements, at {name}", at)
@@ -105,7 +106,8 @@ class EncodedPieces(bytearray):
         self._large: list[tuple[int, Buffer]] = []
 
     def put(self, raw: Buffer) -> None:
-        """Add the bytes of a field. Large bytes are not copied, so they must not change later."""
+        """Add the bytes of a field. Large bytes are not copied, so these bytes must not change
+        later."""
         if len(raw) < LARGE_BYTES:
             self.extend(raw)
         else:
@@ -211,7 +213,8 @@ def _field_reader(field: Field, version: int, flexible: bool) -> _Reader:
 def _count_reader(
     name: str, flexible: bool, nullable: bool, unit: str, *, is_short: bool = False
 ) -> Callable[[_Cursor], int]:
-    """The reader of a count of elements or bytes. It gives -1 for null, if null is allowed."""
+    """The reader of a count of elements or bytes. This reader gives -1 for null, if null is
+    allowed."""
     what, layout = f"{name} length", _INT16 if is_short else _INT32
 
     def read(cursor: _Cursor) -> int:
@@ -266,7 +269,7 @@ def _text_reader(name: str, flexible: bool, nullable: bool, *, is_text: bool) ->
 
 
 def _least_size(field: Field, version: int, flexible: bool) -> int:
-    """The fewest bytes that one element can take."""
+    """The fewest bytes that one element of the array `field` can take."""
     if field.kind is Kind.STRUCT:
         inner = [f for f in fields_at(field.fields, version) if f.tag is None]
         return flexible + sum(

@@ -2,7 +2,7 @@
 
 A new connection is never refused while another connection is idle: the connection that has been
 idle longest is closed. Clients that send requests stay connected, even if a stranger opens many
-connections. The connections of voters are never closed for others.
+connections. The connections of voters are never closed for other connections.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ TOO_MANY = "too many connections"
 TOO_MANY_OF_ADDRESS = "too many connections of its address"
 MADE_ROOM = "closed to make room for another"
 MOST_OF_VOTERS = 64
-"""The most connections of voters that are never closed for others. A voter has two or three
-connections. If the listener lets anybody vote, strangers can claim to be voters, so only the
-connections with the newest requests count."""
+"""The most connections of voters that are never closed for other connections. A voter has two or
+three connections. If the listener lets anybody vote, strangers can claim to be voters, so only the
+MOST_OF_VOTERS connections with the newest requests are protected."""
 
 
 @dataclass(slots=True, eq=False)
@@ -27,11 +27,11 @@ class Connected:
     """One connection."""
 
     address: str
-    """The address of the client, as address_of gives it."""
+    """The address of the client, in the form of address_of."""
     listener: str
     close: Callable[[str], None]
     """A function that is called with the reason (a key of Server.refused) when the connection has
-    to be closed for another one. It must not wait."""
+    to be closed for another connection. The function must not wait."""
     is_voters: bool = False
     """Whether a voter has sent a request on this connection."""
     is_busy: bool = False
@@ -40,7 +40,8 @@ class Connected:
 
 class ListenerConnections:
     """The connections of all listeners of a node, by address. The connections of an address are in
-    the order of their last requests; without a request, the time of the connection counts."""
+    the order of their last requests; for a connection without a request, the time at which it was
+    accepted counts."""
 
     def __init__(self, limits: NodeLimits) -> None:
         self.limits = limits
@@ -56,8 +57,8 @@ class ListenerConnections:
         return self._by_listener.get(listener, 0)
 
     def admit(self, new: Connected, listener_max: int = UNLIMITED) -> str:
-        """Accept a connection. If a limit is reached, another connection is closed for it. Returns
-        "", or the reason why the connection is refused."""
+        """Accept a connection. If a limit is reached, another connection is closed to make room.
+        Returns "", or the reason why the connection is refused."""
         own = self._by_address.get(new.address, {})
         if len(own) >= self.limits.connections_of(new.address) and not self._make_room(own):
             return TOO_MANY_OF_ADDRESS
@@ -104,8 +105,9 @@ class ListenerConnections:
         return any(self._make_room(crowd, listener) for crowd in crowds)
 
     def _make_room(self, crowd: dict[Connected, None], listener: str | None = None) -> bool:
-        """Close the connection of this address that has been idle longest; if all are busy, the one
-        with the oldest last request. Returns False if only voters' connections are left."""
+        """Close the connection of this address that has been idle longest; if all connections are
+        busy, close the connection with the oldest last request. Returns False if only voters'
+        connections are left."""
         others = [e for e in crowd if not e.is_voters and listener in (None, e.listener)]
         if not others:
             return False

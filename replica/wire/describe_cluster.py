@@ -31,9 +31,8 @@ def is_controller(connection: Connection) -> bool:
 
 
 async def describe_cluster(connection: Connection, *, fenced: bool = False) -> ClusterNodes | None:
-    """The nodes of the same kind as the asked node. None if the node doesn't serve the request
-    (controllers serve it since Kafka 3.7) or refuses it. fenced: whether to include fenced brokers.
-    """
+    """The nodes of the same kind as the asked node. None if the node refuses the request or doesn't
+    serve it (controllers serve it since Kafka 3.7). fenced: whether to include fenced brokers."""
     kind = CONTROLLERS if is_controller(connection) else BROKERS
     request = {"endpointType": kind, "includeFencedBrokers": fenced and kind == BROKERS}
     try:

@@ -25,22 +25,22 @@ _TIMES_SINCE = 1
 @dataclass(frozen=True, slots=True)
 class DescribedReplica:
     """One replica. The times are in ms since 1970 (UTC) by the leader's clock; -1 if the leader
-    doesn't know the time, None if the leader's release doesn't send it."""
+    doesn't know the time, None if the leader's release doesn't send the time."""
 
     key: ReplicaKey
-    """The key of the replica. Its directory id is ZERO_UUID if the answer gives none."""
+    """The key of the replica. The directory id is ZERO_UUID if the answer gives no directory id."""
     log_end: int
-    """The log end offset (exclusive); -1 while it is unknown."""
+    """The log end offset (exclusive); -1 while the log end is unknown."""
     last_fetch: int | None
     last_caught_up: int | None
     listeners: Endpoints = ()
-    """The endpoints of the replica. Answers have them only for voters."""
+    """The endpoints of the replica. Answers have endpoints only for voters."""
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedQuorum:
     """A quorum as its leader describes it. `cluster_id` and `features` aren't in the answer: a
-    caller that asks the node for them adds them."""
+    caller that asks the node for these values adds them."""
 
     error: int
     """The number of Kafka's error for the request or for the partition. An answer with an error for
@@ -48,20 +48,21 @@ class DescribedQuorum:
     leader_id: int = NO_NODE
     epoch: int = UNDEFINED_EPOCH
     high_watermark: int = UNDEFINED_OFFSET
-    """The high watermark (exclusive); -1 while it is unknown."""
+    """The high watermark (exclusive); -1 while the high watermark is unknown."""
     voters: tuple[DescribedReplica, ...] = ()
     observers: tuple[DescribedReplica, ...] = ()
     listeners: Mapping[int, Endpoints] = field(default_factory=dict)
     """The endpoints of the nodes that the answer names, by node id."""
     cluster_id: str | None = None
-    """The id of the cluster; None if it is unknown."""
+    """The id of the cluster; None if the id is unknown."""
     features: Mapping[str, int] = field(default_factory=dict)
-    """The finalized level of each feature, by name."""
+    """The finalized level of each feature, by the feature's name."""
 
     @property
     def leader(self) -> DescribedReplica | None:
-        """The leader's own entry; None if the answer has none. If the leader has been removed from
-        the voters, its entry is among the observers until the removal is committed."""
+        """The leader's own entry; None if the answer has no such entry. If the leader has been
+        removed from the voters, the leader's entry is among the observers until the removal is
+        committed."""
         found = (each for each in self.replicas if each.key.node_id == self.leader_id)
         return next(found, None)
 
@@ -86,8 +87,8 @@ class DescribedQuorum:
         return max(0, leader.last_caught_up - time_ms)
 
     def is_caught_up(self, replica: DescribedReplica, within_ms: int) -> bool:
-        """Whether the replica was at the leader's log end within the last `within_ms`. If the
-        leader sends no times: whether the replica is at the leader's log end now."""
+        """Whether the replica was at the leader's log end within the last `within_ms`; if the
+        leader sends no times, whether the replica is at the leader's log end now."""
         if replica.key.node_id == self.leader_id:
             return True
         if replica.last_caught_up is None:
@@ -97,8 +98,8 @@ class DescribedQuorum:
 
 
 async def query_quorum(connection: Connection, topic: str, partition: int = 0) -> DescribedQuorum:
-    """The partition's quorum, or the error, that the node at the other end of the connection
-    answers. Raises PeerError if no answer comes, or if the answer is about another partition."""
+    """The partition's quorum, or an error, as the node at the other end of the connection answers.
+    Raises PeerError if no answer comes, or if the answer is about another partition."""
     request = {"topics": [{"topicName": topic, "partitions": [{"partitionIndex": partition}]}]}
     answer = await connection.call(DESCRIBE_QUORUM, request)
     try:

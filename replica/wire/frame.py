@@ -11,11 +11,11 @@ from replica.message.primitives import Buffer
 _SIZE_BYTES = 4
 _RECEIVED_BYTES = 64 * 1024
 _JOINED_BYTES = 64 * 1024
-"""Pieces of a frame are copied into one part up to this size."""
+"""Pieces of a frame are copied together into one part of at most this size."""
 _SENT_BYTES = 256 * 1024
 """The size of the largest part of a frame that is given to the socket in one call. Each part costs
 an iteration of the event loop. asyncio copies the bytes of a part that the socket doesn't take at
-once, so it copies at most one part for each connection."""
+once, so asyncio copies at most one part for each connection."""
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
@@ -29,8 +29,8 @@ async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | No
 
 
 async def read_size(reader: asyncio.StreamReader, max_bytes: int) -> int | None:
-    """The size of the next frame in bytes; None at the end of the stream. Raises the errors of
-    read_frame."""
+    """The size of the next frame in bytes; None at the end of the stream. Raises CorruptDataError
+    for an impossible size, TruncatedDataError if the stream ends inside the size."""
     try:
         raw = await reader.readexactly(_SIZE_BYTES)
     except asyncio.IncompleteReadError as error:
@@ -56,9 +56,9 @@ async def read_rest(reader: asyncio.StreamReader, size: int) -> bytes:
 async def read_charged(
     reader: asyncio.StreamReader, size: int, charge: Callable[[int], Awaitable[None]]
 ) -> bytearray:
-    """The rest of a frame, after its size was read, with limited memory. charge: awaited with the
-    number of bytes that have arrived, before more bytes are read. Raises TruncatedDataError if the
-    stream ends inside the frame."""
+    """The rest of a frame, after its size was read, with limited memory. charge: a function that is
+    awaited with the number of bytes that have arrived, before more bytes are read. Raises
+    TruncatedDataError if the stream ends inside the frame."""
     parts = bytearray()
     while len(parts) < size:
         part = await reader.read(min(_RECEIVED_BYTES, size - len(parts)))
@@ -78,9 +78,9 @@ async def send(
     pieces: Sequence[Buffer],
     moved: Callable[[int], None] = lambda size: None,
 ) -> None:
-    """Send the pieces as one frame. Returns when most of the frame has left memory. moved: called
-    with the number of bytes that were sent. The frame is sent in parts, because asyncio's TLS
-    buffers any amount at once, and delays only later writes."""
+    """Send the pieces as one frame. Returns when most of the frame has left memory. moved: a
+    function that is called with the number of bytes that were sent. The frame is sent in parts,
+    because asyncio's TLS buffers any amount at once, and delays only later writes."""
     for part in _parts([size_of_frame(sum(map(len, pieces))), *pieces]):
         writer.write(part)
         await writer.drain()

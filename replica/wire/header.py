@@ -4,8 +4,8 @@ A request in a flexible version of its API has header v2, with tagged fields; an
 header v1. Both headers have the client id as an inflexible string (KIP-482). Header v0, without a
 client id, belonged only to ControlledShutdown, which Kafka 4 dropped. A response in a flexible
 version has header v1, with tagged fields; any other response has header v0. The response of
-ApiVersions always has v0, because a client reads it before it knows the server's versions
-(KIP-511).
+ApiVersions always has v0, because a client reads this response before it knows the server's
+versions (KIP-511).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class WireRequest:
     version: int
     correlation_id: int
     client_id: str | None
-    """The name that the client gives itself; None if it gives none."""
+    """The name that the client gives itself; None if the client gives no name."""
     message: Message
 
 
@@ -71,8 +71,8 @@ def decode_request(
     served: the versions that are served, by API key; None for all declared versions.
     apis: the APIs by API key.
 
-    Raises UnsupportedVersionError for another version of a served API, and another DataError for
-    bytes that aren't a request.
+    Raises UnsupportedVersionError for a version of a served API that isn't served, and another
+    DataError for bytes that aren't a request.
     """
     if len(frame) < _START.size:
         raise TruncatedDataError(f"a request header needs {_START.size} bytes", 0)
@@ -112,7 +112,8 @@ def response_pieces(api: Api, version: int, correlation_id: int, message: Messag
 
 
 def correlation_id_of(frame: Buffer) -> int:
-    """The correlation id of a response. Raises TruncatedDataError if there are too few bytes."""
+    """The correlation id of a response. Raises TruncatedDataError if the frame has too few
+    bytes."""
     if len(frame) < 4:
         raise TruncatedDataError("a response header needs 4 bytes", 0)
     return int.from_bytes(frame[:4], "big", signed=True)

@@ -24,8 +24,8 @@ class ListenerLimits:
     transfer_s: float = 30.0
     """The longest time in which one frame arrives, or is read by the client."""
     handshake_s: float = 10.0
-    """The longest time for the TLS handshake, and again for the authentication after it; without
-    SASL, for the first request after it."""
+    """The longest time for the TLS handshake, and again for the authentication after the handshake;
+    without SASL, for the first request after the handshake."""
     linger_s: float = 5.0
     """The longest time for the last bytes of a connection that is being closed, including TLS's
     close_notify."""
@@ -45,12 +45,12 @@ class NodeLimits:
     """Limits of all listeners of a node together."""
 
     max_connections: int = 1000
-    """The most connections at once (max.connections)."""
+    """The most connections at the same time (max.connections)."""
     per_address: int = 250
     """The most connections of one address (max.connections.per.ip)."""
     per_address_of: Mapping[str, int] = field(default_factory=dict)
-    """Exceptions from per_address (max.connections.per.ip.overrides), by address as `address_of`
-    writes it."""
+    """Exceptions from per_address (max.connections.per.ip.overrides), by address in the form of
+    `address_of`."""
     request_bytes: int = 256 * MIB
     """The most bytes of requests that arrive or are worked on (queued.max.request.bytes)."""
     unknown_bytes: int = 16 * MIB

@@ -1,11 +1,11 @@
 """The memory for large requests and answers, which all connections of a node share.
 
-A request is charged for the bytes that have arrived, never for the size that it claims. If the
-memory is used up, the oldest arriving request still gets memory, so that each request can finish.
-While the memory is used up, a connection that sends nothing for a second is closed. Freed memory
-goes to the waiting request that holds the least, so that small requests don't wait for large ones.
-An answer is complete when it is charged. If there is no memory for it, the connections whose
-clients have read nothing for the longest time are closed.
+A request is charged for the bytes that have arrived, never for the size that the request claims. If
+the memory is used up, the oldest arriving request still gets memory, so that each request can
+finish. While the memory is used up, a connection that sends nothing for a second is closed. Freed
+memory goes to the waiting request that holds the least, so that small requests don't wait for large
+requests. An answer is complete when it is charged. If there is no memory for an answer, the
+connections whose clients have read nothing for the longest time are closed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 
 FREE_BYTES = 16 * 1024
 """The first bytes of each request and answer, which are not charged. Requests between voters are
-smaller than this, so they never wait. max.connections limits the sum of the uncharged bytes."""
+smaller than this size, so they never wait. max.connections limits the sum of the uncharged
+bytes."""
 MOVED_BYTES = 16 * 1024
 """The number of bytes after which a request that is received, or an answer that is sent, counts as
 moving."""
@@ -34,7 +35,7 @@ class MemoryShare:
     address: str
     close: Callable[[str], None]
     """A function that is called with a reason when the connection has to be closed to free memory.
-    It must not wait."""
+    The function must not wait."""
     is_voters: bool = False
     """Whether the connection is a voter's. Such a connection is never closed to free memory."""
     size: int = 0
@@ -73,7 +74,8 @@ class Memory:
 
     @contextmanager
     def load(self, new: MemoryShare) -> Iterator[MemoryShare]:
-        """A context in which a request or an answer is charged. Its end gives the bytes back."""
+        """A context in which a request or an answer is charged. At the end of the context the
+        charged bytes are given back."""
         self._moving[new] = None
         try:
             yield new
@@ -86,7 +88,7 @@ class Memory:
         self._wake()
 
     async def grow(self, load: MemoryShare, size: int) -> None:
-        """Charge bytes that have arrived. Wait until there is room for them."""
+        """Charge bytes that have arrived. Wait until there is room for these bytes."""
         while not self._has_room(load, size):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting[load] = size, turn
@@ -101,7 +103,7 @@ class Memory:
         self._wake()
 
     def put(self, load: MemoryShare, size: int) -> None:
-        """Charge a complete answer. Close other connections until there is room for it."""
+        """Charge a complete answer. Close other connections until there is room for the answer."""
         self._charge(load, size)
         others = [each for each in self._moving if each is not load and not each.is_voters]
         others.sort(key=lambda each: each.moved_at)
@@ -124,8 +126,8 @@ class Memory:
         self._by_address[load.address] += size
 
     def _close_stalled(self, address: str) -> None:
-        """Close the connections that have not moved: all of them if the whole memory is used up,
-        else only the connections of this address, whose share is used up."""
+        """Close the connections that have not moved: all such connections if the whole memory is
+        used up, else only the connections of this address, whose share is used up."""
         everybody = self.used + MOVED_BYTES > self._most
         before = time.monotonic() - PATIENCE_S
         for each in tuple(self._moving):
@@ -149,7 +151,7 @@ class Memory:
 
     def _wake(self) -> None:
         """Give the next turn to the waiting request that holds the least memory; among equals, to
-        the oldest."""
+        the oldest request."""
         for load in sorted(self._waiting, key=lambda each: each.size):
             size, turn = self._waiting[load]
             if not turn.done() and self._has_room(load, size):

@@ -25,8 +25,9 @@ class Pool:
 
     async def connection(self, address: Address, expected: Identity | None = None) -> Connection:
         """An open connection to the address. Callers that ask while a connection is being made wait
-        for that connection. expected: the node that a new connection has to reach. Raises the
-        errors of Connection.connect."""
+        for that connection. expected: the node that a new connection has to reach. Raises
+        UnreachablePeerError, AuthenticationError or UnsupportedByPeerError if a new connection
+        can't be opened."""
         async with self._opening.setdefault(address, asyncio.Lock()):
             found = self._connections.get(address)
             if found is None or not found.is_open:

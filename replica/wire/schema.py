@@ -34,7 +34,7 @@ class Api:
     name: str
     key: int
     versions: range
-    """The declared versions. A server may serve fewer."""
+    """The declared versions. A server may serve fewer versions."""
     flexible_since: int
     request: Structure
     response: Structure
@@ -55,7 +55,7 @@ def api(
     request: tuple[Field, ...],
     response: tuple[Field, ...],
 ) -> Api:
-    """An API from its two tables. bounds: its oldest and its newest version."""
+    """An API from its two tables. bounds: the oldest and the newest version of the API."""
     oldest, newest = bounds
     versions = range(oldest, newest + 1)
     return Api(

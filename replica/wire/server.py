@@ -1,8 +1,8 @@
 """A server of Kafka's protocol: connections, limits, and the order of answers.
 
 The server handles one request of each connection at a time, as in Kafka. It reads the next request
-when the answer to the last one is being sent. So answers come in the order of the requests, and the
-requests of a client that sends too fast wait in the sockets, not in this node's memory.
+when the answer to the last request is being sent. So answers come in the order of the requests, and
+the requests of a client that sends too fast wait in the sockets, not in this node's memory.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Shared:
 
     def room_for_answer(self) -> int:
         """The most bytes that the next answer should have. The more bytes are being sent, the lower
-        this limit is, so that many clients that read at once all get an answer."""
+        this limit is, so that all clients get an answer, even if many of them read at the same
+        time."""
         return max(_LEAST_ROOM, self.answers.left // _SHARE_OF_ROOM)
 
 
@@ -108,7 +109,8 @@ class Service:
     """The served versions of each API, by API key. ApiVersions and SASL may be missing, because the
     server answers them itself."""
     features: Callable[[], Features] = Features
-    """A function that gives the node's features. It is called for each ApiVersions."""
+    """A function that gives the node's features. This function is called for each ApiVersions
+    request."""
     authenticator: Authenticator | None = None
     """The authenticator of the listener; None for a listener without SASL."""
     tls: ssl.SSLContext | None = None
@@ -117,13 +119,13 @@ class Service:
     """The APIs by API key."""
     identity: Identity | None = None
     """The node that clients reach at this listener. A client that expects another node is refused.
-    With None, no client is refused."""
+    None refuses no client."""
     on_refused_login: Callable[[Client, str], None] = lambda client, user: None
     """A function that is called for each failed login, with the client and the name that the client
     claims."""
     is_voters: Callable[[Client, WireRequest], bool] = lambda client, request: False
     """A function that says whether only a voter may send the request, and the client is known to be
-    that voter. After such a request, the connection's later requests wait for no turn (see Turns),
+    that voter. After such a request, the connection's later requests wait for no turn of `turns`,
     and the connection isn't closed to make room for others."""
 
 
@@ -158,7 +160,7 @@ class Server:
 
     async def start(self, host: str, port: int) -> int:
         """Begin to listen. Returns the port; for port 0 the system chooses a free port. Raises
-        OSError."""
+        OSError if listening fails."""
         return await self._acceptor.start(host, port, self._limits)
 
     async def close(self) -> None:
@@ -279,8 +281,8 @@ class Server:
     async def _answer_to_frame(
         self, guest: _Guest, reader: asyncio.StreamReader, size: int
     ) -> tuple[list[Buffer], bool]:
-        """Read the next frame, of `size` bytes, and return what `_answer` returns for it. A large
-        frame is charged from its first bytes until it is answered."""
+        """Read the next frame, of `size` bytes, and return what `_answer` returns for this frame. A
+        large frame is charged from its first bytes until the request is answered."""
         if size <= FREE_BYTES:
             async with asyncio.timeout(self._limits.transfer_s):
                 frame: Buffer = await read_rest(reader, size)
@@ -315,7 +317,7 @@ class Server:
 
     async def _answer(self, guest: _Guest, frame: Buffer) -> tuple[list[Buffer], bool]:
         """(the pieces of the answer's frame, empty for no answer; whether the connection ends after
-        it)."""
+        the answer)."""
         if not guest.connected.is_voters:
             await self._shared.turns.next(guest.connected.address)
         try:
@@ -376,7 +378,7 @@ class _Guest:
         return MemoryShare(self.connected.address, self.close, self.connected.is_voters)
 
     def know(self) -> None:
-        """Give the client the principal that it has proven, if it has proven one."""
+        """After an authentication, give the client the principal that it has proven."""
         if self.sasl is not None and self.sasl.principal is not None:
             self.client = replace(self.client, principal=self.sasl.principal)
             self.sasl = None

@@ -21,14 +21,14 @@ _ESCAPED = frozenset(',+"\\<>;')
 
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-"""Kafka's names in ssl.enabled.protocols."""
+"""The versions of TLS by Kafka's names in ssl.enabled.protocols."""
 CLIENT_AUTH = {
     "none": ssl.CERT_NONE,
     "requested": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
-"""Kafka's values of ssl.client.auth. With `requested`, a client may send no certificate, but a bad
-certificate is refused."""
+"""How a server asks for clients' certificates, by Kafka's values of ssl.client.auth. With
+`requested`, a client may send no certificate, but a bad certificate is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,9 @@ class PemText:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Paths of PEM files, or their text. A server needs a certificate, and authorities if it asks
-    for clients' certificates. A client needs a certificate only if servers ask for it."""
+    """Paths of PEM files, or their text. A server needs a certificate, and authorities if the
+    server asks for clients' certificates. A client needs a certificate only if servers ask for
+    one."""
 
     certificate: str | PemText | None = None
     """This node's certificate, with its chain and its private key; None for no certificate."""
@@ -56,15 +57,16 @@ class Tls:
 
     @property
     def key_file(self) -> str | None:
-        """The path of the file with the private key; None if the key is given as text or not at
-        all."""
+        """The path of the file with the private key; None if there is no private key, or the key is
+        given as text."""
         return None if isinstance(self.certificate, PemText) else self.certificate
 
 
 def server_context(tls: Tls, client_auth: str = "none") -> ssl.SSLContext:
     """The TLS context of a listener. client_auth: a key of CLIENT_AUTH; "required" is mTLS.
 
-    Raises UsageError and UnreadableFileError, which name the file.
+    Raises UsageError for a file with wrong content, and UnreadableFileError for a file that can't
+    be read; both errors name the file.
     """
     if tls.certificate is None:
         raise UsageError("a TLS listener needs a certificate: set ssl.keystore.location")
@@ -80,7 +82,8 @@ def client_context(tls: Tls, *, check_host_name: bool = True) -> ssl.SSLContext:
     """The TLS context of this process as a client. check_host_name: False for an empty
     ssl.endpoint.identification.algorithm.
 
-    Raises UsageError and UnreadableFileError, which name the file.
+    Raises UsageError for a file with wrong content, and UnreadableFileError for a file that can't
+    be read; both errors name the file.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = check_host_name

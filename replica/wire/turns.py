@@ -2,8 +2,8 @@
 
 One event loop does all work of a node. Each iteration of the loop begins at most one request of a
 client that isn't a voter. After this request the loop begins no other client's request for as long
-as this one took. Voters' requests and the node's timers therefore wait for at most one request, and
-get half of the time.
+as this request took. Voters' requests and the node's timers therefore wait for at most one request,
+and get half of the time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 
 _SHORT_S = 0.002
-"""The time in seconds below which no pause follows a request."""
+"""No pause follows a request that took less than this time (s)."""
 
 
 class Turns:
@@ -35,7 +35,7 @@ class Turns:
         await turn
 
     def _rest(self, began: float) -> None:
-        """Pause after a turn for as long as it took."""
+        """Pause after a turn for as long as the turn took."""
         loop = asyncio.get_running_loop()
         took = loop.time() - began
         if took < _SHORT_S:

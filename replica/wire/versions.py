@@ -40,18 +40,18 @@ class Identity:
 
 
 def newest_common(api: Api, theirs: Versions, least: int = 0) -> int | None:
-    """The newest version that is in both ranges, from `least` on; None if there is no such
-    version."""
+    """The newest version, from `least` on, that `api` declares and the other side serves; None if
+    there is no such version."""
     common = [version for version in api.versions if version in theirs.get(api.key, ())]
     return common[-1] if common and common[-1] >= least else None
 
 
 def identity_error(request: Message, own: Identity | None) -> ErrorCode:
-    """The error for an ApiVersions request that is meant for another node; NONE for one that is
-    meant for this node (KafkaApis, ApiVersionsRequest.isValid).
+    """The error for an ApiVersions request that is meant for another node; NONE for a request that
+    is meant for this node (KafkaApis, ApiVersionsRequest.isValid).
 
-    A request that names neither cluster nor node is for any node. own: None for a server that
-    doesn't know its identity, and checks nothing.
+    A request that names neither cluster nor node is for any node. own: the identity of this server;
+    None for a server that doesn't know its identity, and checks nothing.
     """
     cluster_id, node_id = request["clusterId"], request["nodeId"]
     if (cluster_id is None) != (node_id == NO_NODE):
@@ -79,8 +79,8 @@ def api_versions_response(served: Versions, features: Features, version: int) ->
 
 
 def unsupported_api_versions(served: Versions) -> Message:
-    """The answer to ApiVersions in a version that isn't served. It has version 0, and names only
-    the served versions of ApiVersions, so that the client can ask again."""
+    """The answer to ApiVersions in a version that isn't served. The answer has version 0, and names
+    only the served versions of ApiVersions, so that the client can ask again."""
     own = {key: versions for key, versions in served.items() if key == API_VERSIONS.key}
     return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION), "apiKeys": _ranges(own)}
 

@@ -38,43 +38,43 @@ def installed_anew(
     if other:
         fifth = quorum.log_end(1)
         quorum.commit(1, register_broker(5, fifth))
-        _fence(quorum, fifth, 1, 5)
-        _solo(quorum, isr=(ANEW,), leader=ANEW)
+        fence(quorum, fifth, 1, 5)
+        solo(quorum, isr=(ANEW,), leader=ANEW)
     first = quorum.log_end(1)
     quorum.commit(1, register_broker(ANEW, first))
-    _fence(quorum, first, 1)
-    _solo(quorum, leader=-1)
+    fence(quorum, first, 1)
+    solo(quorum, leader=-1)
     epoch = quorum.log_end(1)
     (made,) = register_broker(ANEW, epoch)
     quorum.commit(1, (record(made.type, 3, **{**made.fields, "logDirs": (NEW_DIRECTORY,)}),))
     if is_unclean:
-        _solo(quorum, isr=(), lastKnownElr=(ANEW,))
-    _fence(quorum, epoch, -1)
+        solo(quorum, isr=(), lastKnownElr=(ANEW,))
+    fence(quorum, epoch, -1)
     if other:
-        _solo(quorum, directories=(NEW_DIRECTORY, OF_5), number=0)
-        _solo(quorum, directories=(OF_5, NEW_DIRECTORY), number=1)
+        solo(quorum, directories=(NEW_DIRECTORY, OF_5), number=0)
+        solo(quorum, directories=(OF_5, NEW_DIRECTORY), number=1)
         if waits:
-            _fence(quorum, epoch, 1)
+            fence(quorum, epoch, 1)
         quorum.settle()
         write_capture(quorum.capture(), str(folder))
         return folder
     elected = {"leaderRecoveryState": 1, "lastKnownElr": ()} if is_unclean else {}
-    _solo(quorum, leader=ANEW, isr=(ANEW,), directories=(NEW_DIRECTORY,), **elected)
+    solo(quorum, leader=ANEW, isr=(ANEW,), directories=(NEW_DIRECTORY,), **elected)
     if waits:
         quorum.run_ms(20_000)
-        _solo(quorum, leader=-1)
-        _fence(quorum, epoch, 1)
+        solo(quorum, leader=-1)
+        fence(quorum, epoch, 1)
     quorum.settle()
     write_capture(quorum.capture(), str(folder))
     return folder
 
 
-def _fence(quorum: ScriptedQuorum, epoch: int, fenced: int, broker: int = ANEW) -> None:
+def fence(quorum: ScriptedQuorum, epoch: int, fenced: int, broker: int = ANEW) -> None:
     change = {"brokerId": broker, "brokerEpoch": epoch, "fenced": fenced}
     quorum.commit(1, (record("BROKER_REGISTRATION_CHANGE_RECORD", 2, **change),))
 
 
-def _solo(quorum: ScriptedQuorum, *, number: int | None = None, **fields: Value) -> None:
+def solo(quorum: ScriptedQuorum, *, number: int | None = None, **fields: Value) -> None:
     for one in range(2) if number is None else (number,):
         key: dict[str, Value] = {"partitionId": one, "topicId": topic_id_of("solo")}
         quorum.commit(1, (record("PARTITION_CHANGE_RECORD", 2, **key, **fields),))

@@ -154,5 +154,6 @@ def test_unclean_elections_stand_in_the_first_lines_with_their_time(
     partition(node, 0, directory_of(21), replicas=(21, 22), directories=())
     change(node, 0, leader=21, leaderRecoveryState=1)
     told = kraftlake("what-happened", node).lines
-    (unclean,) = (line for line in told[:10] if line.startswith("unclean "))
+    (unclean,) = (line for line in told if line.startswith("unclean "))
+    assert any("  unclean election: broker 21 elected uncleanly" in line for line in told[:10])
     assert "UTC: broker 21 elected uncleanly: moved-0; any record " in unclean

@@ -67,14 +67,20 @@ def died_with_a_disk(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = died_with_a_disk(tmp_path_factory.mktemp("half") / "nodes")
-    own = folder / "4/meta.properties"
+def keep_only(directory: str, folder: Path, broker: int) -> None:
+    """Leaves only this log directory of the broker, without a metadata log, as disk2."""
+    own = folder / str(broker) / "meta.properties"
     lines = [one for one in own.read_text().splitlines() if not one.startswith("directory.id=")]
     rmtree(own.parent)
     (folder / "disk2").mkdir()
-    (folder / "disk2/meta.properties").write_text("\n".join([*lines, f"directory.id={WHOLE}", ""]))
+    text = "\n".join([*lines, f"directory.id={directory}", ""])
+    (folder / "disk2/meta.properties").write_text(text)
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = died_with_a_disk(tmp_path_factory.mktemp("half") / "nodes")
+    keep_only(WHOLE, folder, 4)
     return folder
 
 

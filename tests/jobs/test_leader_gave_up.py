@@ -40,7 +40,7 @@ def test_the_outage_is_said(kraftlake: Kraftlake, leaderless: Path) -> None:
         assert any(FIRST.removeprefix("OUTAGE      ") in line for line in said.lines[:4]), command
     assert "leader-gave-up" in kraftlake("check", leaderless).out
     told = kraftlake("what-happened", leaderless).lines
-    events = told[told.index("What happened:") + 1 : told.index("What to do:") - 1]
+    events = told[told.index("What happened:") + 1 :][:5]
     assert " leader gave up: node " in events[-1]
     (row,) = (
         one

@@ -84,7 +84,7 @@ def test_what_happened_tells_of_each_history_in_the_order_of_time(
     kraftlake: Kraftlake, nodes: Path
 ) -> None:
     lines = kraftlake("what-happened", nodes).lines
-    begin, end = lines.index("What happened:"), lines.index("What to do:")
+    begin, end = lines.index("Events:"), lines.index("What to do:")
     told = lines[begin + 1 : end - 1]
     times = [line.strip()[:23] for line in told if line.startswith("  20")]
     assert times == sorted(times)

@@ -68,7 +68,8 @@ class About:
     principal: str | None = None
     config: str | None = None
     with_defaults: bool = False
-    """Whether the brokers' configs are included that apply where a topic sets none of its own."""
+    """Whether a topic's configs include those of the brokers that apply where the topic sets
+    none."""
 
     def holds(self, entity: str, name: str) -> bool:
         """Whether the user asks for the changes of an entity. entity: its kind. name: its name for
@@ -92,8 +93,8 @@ class About:
             yield ("config",), lambda entity, name: name.endswith(self._config_endings())
 
     def refuse_unknown(self, known: KnownNames) -> None:
-        """Raises UsageError for an unknown topic, broker, principal or config. Its message has the
-        nearest names.
+        """Raises UsageError for an unknown topic, broker, principal or config. The error's message
+        has the nearest names.
 
         A config that Kafka knows may never have been set, which is no error.
         """
@@ -157,8 +158,9 @@ class About:
 
 
 def _unknown(option: str, name: str, what: str, known: Collection[str]) -> UsageError:
-    """The error for a name that isn't among the `known` names. It suggests similar names. option:
-    the option that has the name. what: the word for what is named, such as topic."""
+    """The error for a name that isn't among the `known` names. Its message suggests similar names.
+    option: the option whose value is the name. what: the word for what has such a name, such as
+    topic."""
     close = get_close_matches(name, known, n=_NEAREST, cutoff=0.6)
     if close:
         hint = f"did you mean {listed(close, last='or')}?"

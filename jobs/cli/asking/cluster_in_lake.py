@@ -112,8 +112,8 @@ def _status(history: ClusterHistory) -> Iterable[Mapping[str, Any]]:
 
 def _first_change(history: ClusterHistory, start: int, end: int) -> tuple[int | None, int | None]:
     """The offset and the time (ms since 1970) of the first record from `start` (inclusive) to `end`
-    (exclusive) that changed the state, even if the change was undone later; None where there is no
-    such record."""
+    (exclusive) that changed the state, even if the change was undone later; (None, None) where
+    there is no such record. The time is None where the record has none."""
     mine = history.mine()
     query = (
         f'SELECT valid_from_offset AS "offset", valid_from AS at FROM {HISTORY} WHERE {mine} '
@@ -136,8 +136,8 @@ def _newest_verdict(history: ClusterHistory, end_offset: int) -> dict[str, Any] 
 
 
 def _unstartable(history: ClusterHistory, capture_group: str) -> dict[int, str]:
-    """The nodes of the newest captures that refuse to start with their directories, each with what
-    was found. capture_group: the newest capture group."""
+    """The nodes of the newest captures that refuse to start with their directories, by node id,
+    each with the rule and the message of the finding. capture_group: the newest capture group."""
     group = DATA_FUSION.literal(capture_group)
     captures = f"SELECT capture_id, node_id FROM {STATUS} WHERE {history.mine()}"
     found = f"SELECT capture_id, rule, file, message FROM {FINDINGS} WHERE {history.mine()}"
@@ -148,8 +148,8 @@ def _unstartable(history: ClusterHistory, capture_group: str) -> dict[int, str]:
 
 
 def _verdict(cluster: Cluster, newest: dict[str, Any] | None) -> Verdict:
-    """The verdict on a state of the lake: for the newest state the verdict of `build`, for another
-    state a verdict on the cluster's health alone, without the nodes' files."""
+    """The verdict on a state of the lake: the one in the row `newest` of gold.verdicts; where
+    `newest` is None, one on the cluster's health alone, without the nodes' files."""
     if newest is not None:
         return verdict_in(newest)
     return verdict_on_state(
@@ -163,7 +163,7 @@ def _verdict(cluster: Cluster, newest: dict[str, Any] | None) -> Verdict:
 
 
 def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
-    """The changes to entities of WATCHED_ENTITIES by the records below the end offset (exclusive),
+    """The changes to entities of WATCHED_ENTITIES by the records below `end_offset` (exclusive),
     newest first, back to the record at which the replay of this state begins."""
     mine = history.mine()
     begins = (
@@ -200,7 +200,8 @@ def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
 
 
 def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
-    """The offset of the first record below the end that can't be applied; None where all can."""
+    """The offset of the first record below `end_offset` that can't be applied; None where all
+    can."""
     query = (
         f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {history.mine("f.")} '
         f'AND f.rule = {DATA_FUSION.literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'

@@ -45,11 +45,11 @@ class ClusterSource:
     entities: Mapping[str, int]
     """The number of entities of each kind."""
     content: LogContent | None = None
-    """None where Wanted.content is False."""
+    """The number of the log's records of each type; None where Wanted.content is False."""
     past: Past | None = None
-    """None where Wanted.past is False."""
+    """Since when each failure would do its present harm; None where Wanted.past is False."""
     verdict: Verdict | None = None
-    """None where Wanted.verdict is False."""
+    """The verdict on the cluster; None where Wanted.verdict is False."""
     notices: tuple[str, ...] = ()
     """A line for each file or directory that could not be read, or was left out."""
     readings: tuple[NodeReading, ...] = ()
@@ -64,14 +64,15 @@ class Wanted:
     """The facts that a command wants about a cluster besides its state."""
 
     content: bool = False
-    """The number of the log's records of each type."""
+    """Whether the command wants the number of the log's records of each type."""
     past: bool = False
-    """For each failure, the record since which it would do the same harm as now."""
+    """Whether the command wants, for each failure, the record since which the failure would do the
+    same harm as now."""
     verdict: bool = False
-    """The verdict of `check`."""
+    """Whether the command wants the verdict of `check`."""
     read_by: str | None = None
-    """A release of Kafka, to know what it can't read of the directories; None where the user names
-    none."""
+    """The release of Kafka of which the user asks what it can't read in the directories; None where
+    the user names no release."""
 
 
 def from_directories(
@@ -79,8 +80,8 @@ def from_directories(
 ) -> ClusterSource:
     """The newest state of the cluster in the directories.
 
-    Raises UsageError where they belong to several clusters and the user names none, or where they
-    give no state; UnreadableFileError where they can't be read.
+    Raises UsageError where the directories belong to several clusters and the user names none of
+    them, or where they give no state; UnreadableFileError where no directory can be read.
     """
     progress = ProgressLine()
     with ExitStack() as stack:

@@ -66,7 +66,8 @@ def _effective(options: StateOptions, settings: Settings) -> Iterator[EffectiveC
 
 
 def _in_file(path: str | None) -> Mapping[str, str]:
-    """The values of a server.properties, without secrets. Raises UsageError."""
+    """The values in a server.properties, by name, with _HIDDEN in place of secret values; empty
+    where `path` is None. Raises UsageError."""
     values = {} if path is None else read_properties(path).values()
     return {
         name: _HIDDEN if is_secret_config(name) else value.strip() for name, value in values.items()

@@ -54,7 +54,8 @@ def entities_at(
 
 
 def history_of(asked: AskedCluster) -> ClusterHistory:
-    """The cluster in its lake. Raises UsageError where the lake is not built, or lacks it."""
+    """The cluster in its lake. Raises UsageError where the lake is not built, or lacks the
+    cluster."""
     from jobs.cli.asking.lake_history import cluster_history  # directories need no delta-rs
 
     assert asked.lake is not None, "directories have no history"

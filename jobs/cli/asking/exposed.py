@@ -44,9 +44,10 @@ _NOW_TOO = "Now (none is gone), and once a broker is gone"
 
 
 def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> int:
-    """Prints the verdict with the answer in one line, the exposure, and what its figures rest on:
-    in text on stdout, with --json on stderr. Returns 0. limit: the most rows of each kind that are
-    shown in text, the worst first."""
+    """Prints the verdict with the answer in one line, then the exposure, then the facts on which
+    its figures depend. All is text on stdout; with --json the exposure is rows of JSON there, and
+    the rest goes to stderr. Returns 0. limit: the most rows of each kind that are shown in text,
+    the worst first."""
     since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
     cluster = source.cluster
     if not_judged := _of_two_histories(cluster):
@@ -130,7 +131,8 @@ class _Found(NamedTuple):
 
 def _tables(found: _Found, since: Mapping[Failure, Beginning], limit: int) -> None:
     """Prints a table for each kind of failure. The first row of the first table is the present
-    state. Beside a number of partitions stands how many of them are harmed now."""
+    state. After each number of harmed partitions comes the number of those that are harmed
+    already."""
     already = {name: count for name, count in found.now.harm._asdict().items() if count}
     now = _text_row(found.now, since) | {"gone": ["none"]}
     for kind, title in _TITLES.items():

@@ -46,9 +46,9 @@ class Row(NamedTuple):
     entity: str
     name: str
     old: str | None
-    """The old value, as JSON."""
+    """The old value, as JSON; None where the entity is new."""
     new: str | None
-    """The new value, as JSON."""
+    """The new value, as JSON; None where the entity is gone."""
     commitment: str
 
 

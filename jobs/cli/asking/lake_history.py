@@ -80,8 +80,8 @@ def gaps_in(lake: Lake, cluster_id: str) -> Iterator[str]:
 
 
 def names_in_lake(lake: Lake, cluster: str | None) -> Iterator[Sequence[Any]]:
-    """(kind, name) of each entity that the lake knows, except partitions, in one cluster; with None
-    in all clusters."""
+    """(kind, name) of each entity that the lake knows, except partitions. cluster: the id of the
+    only cluster to read; None for all clusters."""
     mine = "true" if cluster is None else f"cluster_id = {DATA_FUSION.cluster(cluster)}"
     query = f"SELECT DISTINCT entity, name FROM {HISTORY} WHERE {mine} AND entity <> 'partition'"
     return rows(lake, query)
@@ -242,7 +242,8 @@ class ClusterHistory:
         return as_utc(captured_at), int(end), as_utc(last_record_at or captured_at)
 
     def _batch_at(self, at_time: datetime) -> int | None:
-        """The end offset of the records up to and including a time; None where there are none."""
+        """The end offset (exclusive) of the records up to and including `at_time`; None where all
+        records are later."""
         asked = _timestamp(at_time)
         columns = "b.base_offset, b.last_offset, b.max_timestamp, b.leader_epoch, b.crc"
         found = self._log(
@@ -279,8 +280,8 @@ class ClusterHistory:
 
 
 def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
-    """The lake's only cluster, or the named cluster. Raises UsageError where it doesn't exist, or
-    where no name is given and the lake has several clusters."""
+    """The lake's only cluster, or the named cluster. Raises UsageError where the lake isn't built
+    or lacks the named cluster, or where `cluster` is None and the lake has several clusters."""
     names = clusters_of(lake, cluster)
     if cluster is None and len(names) != 1:
         raise UsageError(f"the lake has {len(names)} clusters: --cluster {' or '.join(names)}")

@@ -52,7 +52,8 @@ def readings_in(history: ClusterHistory, release: str) -> tuple[NodeReading, ...
 
 
 def _newest_captures(history: ClusterHistory) -> list[Row]:
-    """For each node, its newest capture that shows a log; sorted by node."""
+    """For each node, the row of its newest capture that is no fragment and has a log; sorted by
+    node."""
     names = "node_id, directory_id, cluster_id, capture_id, captured_at, source, uncovered"
     query = (
         f"SELECT {names}, ingest_seq FROM bronze.captures WHERE {history.mine()} "

@@ -9,7 +9,7 @@ from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason
 from replica.doctor.preflight.stopping import PARTITIONS
 from replica.words import counted, sentence
 
-_VERBS = ("is", "has", "would", "can't", "refuses", "supports", "lacks")
+_VERBS = ("is", "has", "had", "would", "can't", "refuses", "supports", "lacks")
 """A reason's detail that begins with one of these words follows its subject without a colon,
 because both form one sentence."""
 
@@ -50,13 +50,15 @@ def _said(reason: Reason) -> str:
 
 
 def _and_more(texts: Sequence[str], noun: str) -> str:
-    """The first of the texts, and the number of the others, which stand below."""
+    """The first of the texts, and how many others the lines below this one list."""
     more = f" ({counted(len(texts) - 1, f'more {noun}')} below)" if len(texts) > 1 else ""
     return f"{texts[0].rstrip('.')}{more}"
 
 
 def _first(steps: Sequence[str]) -> Iterator[str]:
-    """The first of the steps before the change."""
+    """The first of the steps before the change, and the number of the others; no text without
+    steps."""
     if steps:
         begins = "" if steps[0].startswith("first ") else "first "
+        begins = "first, " if steps[0].startswith("if ") else begins
         yield f"{begins}{_and_more(steps, 'step')}"

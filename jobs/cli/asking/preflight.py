@@ -137,9 +137,9 @@ def _of_nodes(options: PlanOptions) -> Iterator[Change]:
 def _judge(
     look: Callable[[], ClusterSource], changes: Sequence[Change], options: PlanOptions
 ) -> int:
-    """Judges the changes once. With --while it repeats this until all are safe, and prints only one
-    line for an unchanged answer. look: gives the present state of directories, a lake or a running
-    quorum."""
+    """Judges the changes once, and returns the exit code of `run`. With --while it repeats this
+    until all are safe, and prints only one line for an unchanged answer. look: gives the present
+    state of directories, a lake or a running quorum."""
     before: tuple[Verdict | None, Sequence[_Judged]] | None = None
     while True:
         source = look()

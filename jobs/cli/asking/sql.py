@@ -100,7 +100,7 @@ def run(options: SqlOptions, form: str) -> int:
 def _views(options: SqlOptions, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
     """The views that the query names, unless the lake has tables of these names. Raises UsageError
     where a moment or a cluster is given and no view is named, and QueryError where the lake lacks
-    the table below the views."""
+    the table that the views read."""
     views = views_in(name for name in wanted if name not in in_lake)
     if (options.moment != NOW or options.cluster is not None) and not views:
         raise UsageError(
@@ -156,7 +156,8 @@ def _end_offset(history: ClusterHistory, options: SqlOptions, is_only_one: bool)
 
 
 def _list(options: SqlOptions, form: str) -> int:
-    """Lists the lake's tables, or the ready-made questions."""
+    """Prints the list of the lake's tables, or of the ready-made questions. Returns 0. Raises
+    UsageError where other options are given, too."""
     asked = (options.query, options.file, options.question, options.tables and options.questions)
     if any(one not in (None, False) for one in asked):
         raise UsageError("--tables and --questions list what can be asked, alone: drop the rest")
@@ -175,7 +176,8 @@ def _list(options: SqlOptions, form: str) -> int:
 
 def _query(options: SqlOptions) -> str:
     """The query's text, from the argument, a file, stdin or the ready-made questions. Raises
-    UsageError where the options don't give exactly one query, or where it can't be read."""
+    UsageError where the options don't give exactly one query, or where the file can't be read or
+    the query isn't UTF-8."""
     given = (options.query, options.file, options.question)
     if sum(one is not None for one in given) != 1:
         raise UsageError(
@@ -199,7 +201,8 @@ def _query(options: SqlOptions) -> str:
 
 
 def explained(message: str, in_lake: Sequence[str]) -> str:
-    """An engine's message in one line. For a missing table it lists the existing ones."""
+    """An engine's message in one line. For a missing table it also names the table that has this
+    name in one of the lake's schemas, or else all tables of the lake."""
     text = " ".join(message.split())
     table = _MISSING_TABLE.search(text)
     schema = _MISSING_SCHEMA.search(text)

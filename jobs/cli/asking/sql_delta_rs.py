@@ -179,7 +179,7 @@ def _refuse_other_plans(builder: QueryBuilder, query: str) -> None:
 @contextmanager
 def query_failures() -> Iterator[None]:
     """Raises QueryError, of one line, for the errors of an engine. delta-rs raises Exception
-    itself, and for a bug of its own a PanicException, which isn't an Exception."""
+    itself, and for its own bugs a PanicException, which isn't an Exception."""
     try:
         yield
     except (KraftlakeError, KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration):

@@ -69,7 +69,7 @@ def _refuse_other_statements(database: duckdb.DuckDBPyConnection, query: str) ->
 
 
 def _parsed(value: str | None) -> Any:
-    """The content of a value of type JSON."""
+    """The content of a value of type JSON; None for NULL."""
     return None if value is None else json.loads(value)
 
 

@@ -14,8 +14,8 @@ from pipelines.lake.tables import tables_of
 
 
 def list_tables(lake: Lake, form: str) -> int:
-    """Prints every table: as text with its columns below its description, else a row for each
-    column. Returns 0."""
+    """Prints every table and view: as text with its columns below its description, else a row for
+    each column. Returns 0."""
     names = tables_of(lake)
     tables = [_opened(lake, name) for name in names]
     if HISTORY in names:

@@ -58,7 +58,7 @@ class EntityFilter:
     names: tuple[str, ...] = ()
     """Patterns of names with * and ?; an entity must match at least one of them."""
     topic: str | None = None
-    """A topic, as in About."""
+    """The topic of which the entities are shown (see About.topic); None for all."""
 
     def __post_init__(self) -> None:
         check_patterns("--entity", self.entities, _ORDER)
@@ -73,8 +73,8 @@ class EntityFilter:
 
 
 def run(options: StateOptions) -> int:
-    """Prints the entities, their differences at two moments, or the figures of the cluster. Returns
-    0. Raises KraftlakeError."""
+    """Prints the entities, their differences at two moments, or the sizes, the exposure or the
+    effective configs. Returns 0. Raises KraftlakeError."""
     asked = asked_cluster(options, "state")
     if options.sizes or options.exposure:
         from jobs.cli.asking import state_of_cluster  # loads the rules of health
@@ -117,7 +117,7 @@ class _Limited:
         self.counts: Counter[str] = Counter()
 
     def of(self, things: Iterable[tuple[str, _T]]) -> Iterator[_T]:
-        """The entities that are shown. things: each with its kind."""
+        """The entities that are shown. things: (kind, entity) of each entity."""
         for kind, thing in things:
             self.counts[kind] += 1
             if self.limit is None or self.counts[kind] <= self.limit:
@@ -225,7 +225,7 @@ _WIDTH = 28
 
 
 def line(change: NamedChange) -> str:
-    """The line of a change: the entity's kind and name, the old and the new value.
+    """The line of a change: its kind, the entity's name, the old and the new value.
 
     For an entity that stays, the line has the fields that differ. For an entity that appears or
     disappears, it has the entity's only value, if there is one; --json has all values.

@@ -22,7 +22,8 @@ def each_by(check: Callable[[str], str]) -> Callable[[list[str] | None], list[st
 
 
 def on_disk(option: str) -> Callable[[str | None], str | None]:
-    """A callback for an option whose file or folder can't be standard output."""
+    """A callback for an option whose file or folder can't be standard output. It raises UsageError
+    for `-`."""
 
     def check(path: str | None) -> str | None:
         if path == "-":
@@ -38,8 +39,9 @@ def on_disk(option: str) -> Callable[[str | None], str | None]:
 def html_file(
     option: str, then: Callable[[str | None], str | None] = lambda path: path
 ) -> Callable[[str | None], str | None]:
-    """A callback for an option whose file gets a page of HTML. A name without a suffix is allowed:
-    pipes and devices have such names. then: the check after this one."""
+    """A callback for an option whose file gets a page of HTML. It raises UsageError for another
+    suffix. A name without a suffix is allowed: pipes and devices have such names. then: a further
+    check of the file's name, which gives the name that the option gets."""
 
     def check(path: str | None) -> str | None:
         suffix = os.path.splitext(path or "")[1]
@@ -63,7 +65,8 @@ def uuid_of(run_id: str | None) -> str | None:
 
 
 def known_release(option: str) -> Callable[[str | None], str | None]:
-    """A callback for an option whose value is a Kafka release."""
+    """A callback for an option whose value is a Kafka release. It raises UsageError for an unknown
+    one."""
 
     def check(release: str | None) -> str | None:
         from replica.metadata.changes.releases import NEWEST_LEVELS
@@ -306,7 +309,7 @@ def names_in(order: str | None) -> tuple[str, ...]:
 
 
 def passed_over_in(text: str | None) -> PassedOver:
-    """The types that --pass-over names. Raises UsageError."""
+    """The types that --pass-over names; NOTHING where `text` is None. Raises UsageError."""
     from replica.metadata.passed_over import NOTHING, parse  # not every command needs the records
 
     try:

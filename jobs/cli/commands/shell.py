@@ -48,7 +48,7 @@ class CompletionOptions:
 
 
 def run(options: CompletionOptions) -> int:
-    """Print the script. Returns 0."""
+    """Prints the script. Returns 0. Raises UsageError for an unknown shell."""
     shell = options.shell
     if shell not in _SHELLS:
         raise UsageError(f"completion {shell}: name one of these shells: {', '.join(_SHELLS)}")

@@ -6,9 +6,9 @@
   start). All commands with a verdict share `verdict_text`; `several_verdicts` is for several
   clusters, `judged_clusters` for commands that print the verdict before another answer. explain:
   `explain`.
-- diff: `diff`. what-happened: `what_happened`, `incident` (its events), `folded_events`
-  (routine events in one line), `incident_page` (--html). timeline: `timeline`; `given_rounds`
-  serves `kraftlake history`, too.
+- diff: `diff`. what-happened: `what_happened`, `incident` (its events), `story` (the few
+  events that stand first), `folded_events` (routine events in one line), `incident_page`
+  (--html). timeline: `timeline`; `given_rounds` serves `kraftlake history`, too.
 - recover: `recover`, `recover_steps` (the order of the steps), `recover_first_steps` (they look for
   whole disks), `recover_quorum` (steps for the voters), `recover_fixed_steps` (steps that are the
   same for each quorum), `recover_second_logs` (a node with two logs), `recover_stand_ins`

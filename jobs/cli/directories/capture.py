@@ -30,8 +30,8 @@ _READABLE_NAMES = (
 
 
 def run(options: CaptureOptions) -> int:
-    """Captures the directories below the paths. Returns 1 where a directory is damaged or kept
-    changing. Raises KraftlakeError."""
+    """Captures the directories below the paths. Returns 1 where something is damaged, a directory
+    kept changing, or one of several paths holds nothing to copy; else 0. Raises KraftlakeError."""
     redactor = _redactor(options) if options.redacted else None
     report = partial(_report, "capture")
     with ExitStack() as stack:
@@ -41,8 +41,8 @@ def run(options: CaptureOptions) -> int:
 
 
 def run_redact(options: RedactOptions) -> int:
-    """Copies directories of stopped nodes, in particular captures, without their secrets; otherwise
-    as `run`.
+    """Copies directories of stopped nodes, in particular captures, without their secrets. Returns
+    what `run` returns.
 
     The copy of a capture has the capture's time. Raises UsageError where the paths hold captures of
     several times.
@@ -68,9 +68,10 @@ def run_redact(options: RedactOptions) -> int:
 def _found(
     paths: Sequence[str], stack: ExitStack
 ) -> tuple[tuple[DirectoryPath, ...], Sequence[Damage]]:
-    """(the directories below the paths, the damages of bundles). Prints the damages. Bundles stay
-    unpacked until `stack` closes. Raises the errors of `directories`. But a folder without anything
-    to copy is only a damage where another path has something to copy."""
+    """(the directories below the paths, the damages of bundles and of paths without anything to
+    copy). Prints the damages. Bundles stay unpacked until `stack` closes. Raises the errors of
+    `directories`. But a folder without anything to copy is only a damage where another path has
+    something to copy."""
     found: list[DiscoveredPath] = []
     damages: list[Damage] = []
     empty: list[NothingToReadError] = []
@@ -102,7 +103,8 @@ def _redactor(options: CaptureOptions | RedactOptions) -> RecordRedactor:
 
 
 def _show(taken: Sequence[CapturedDirectory], options: CaptureOptions | RedactOptions) -> int:
-    """Prints the captured directories. Returns the exit code."""
+    """Prints the captured directories. Returns 1 where one of them is damaged or kept changing,
+    else 0."""
     for one in taken:
         if options.json_output:
             write_json(_fields(one))

@@ -125,7 +125,7 @@ def run(options: CheckOptions) -> int:
 
 class _Answer(NamedTuple):
     """The output about one cluster: the verdict with the lines below it, or rows of --json. nodes:
-    the nodes of the cluster. capture: the name of its capture, where there are several."""
+    the ids of its nodes with a directory. capture: the capture's name, where there are several."""
 
     verdict: Verdict
     below: tuple[str, ...]
@@ -197,10 +197,10 @@ class _Checking:
         *,
         capture: int | None,
     ) -> None:
-        """Reads the directories of a group and judges them together. unread: findings about files
-        beside them that could not be read. formatted: log directories without a metadata log beside
-        them. capture: the number of the group's capture, 1 for the oldest; None where there is only
-        one capture, or where the group is of single files."""
+        """Reads the directories of a group and judges them together. unread: findings about other
+        files that could not be read. formatted: log directories without a metadata log. capture:
+        the number of the group's capture, 1 for the oldest; None where there is only one capture,
+        or where the group is of single files."""
         found = tuple(found)
         for _ in range(MAX_READS):
             examined, damages = examine_all(found, self.progress.show, self.passed_over)

@@ -154,9 +154,9 @@ def read_earlier(inputs: CheckInputs, show: Callable[[str], None]) -> EarlierRou
 def examine_all(
     found: Iterable[DiscoveredPath], show: Callable[[str], None], passed_over: PassedOver = NOTHING
 ) -> tuple[list[Examined], list[Damage]]:
-    """Reads each directory or file once. A directory or file that can't be read becomes a damage
-    with the name that the user gave. show: is called with the line that says what is being read.
-    passed_over: the types of records that a replay passes over."""
+    """Reads each directory or file once. Gives those that could be read, and a damage, with the
+    name that the user gave, for each of the others. show: is called with the line that says what is
+    being read. passed_over: the types of records that a replay passes over."""
     room = FileRoom.of_environment()
     examined: list[Examined] = []
     damages: list[Damage] = []
@@ -171,7 +171,7 @@ def examine_all(
 
 def refuse_unread(damages: Iterable[Damage]) -> None:
     """Raises UnreadableFileError for the first file or folder that the operating system refused to
-    read. It is for a command that has no other input."""
+    read. For a command to which nothing readable was given."""
     for damage in damages:
         if damage.kind is DamageKind.UNREADABLE:
             (finding,) = bundle_damage([damage])
@@ -196,7 +196,7 @@ class _Search:
 
     def take(self, found: DiscoveredPath, argument: str) -> None:
         """Adds a directory to its batch, or a single file to the files. A directory with the same
-        bytes as one in the batch is left out as a copy.
+        bytes as another directory of the batch without a name is left out as a copy of it.
 
         argument: the path that the user typed. Raises AmbiguousOrderError for a second capture of a
         replica in the batch without a name.

@@ -81,7 +81,8 @@ def health_row(judged: JudgedCluster, finding: Finding) -> dict[str, Any]:
 def member_summary(
     cluster: JudgedCluster, member: JudgedDirectory, behind: Behind | None
 ) -> dict[str, Any]:
-    """A directory or file in the summary of --json. A field is None where its value is unknown."""
+    """A directory or file in the summary of --json. A field is None where its value is unknown.
+    behind: how far its log is behind; None where that is unknown."""
     examined, findings = member.examined, tuple(cluster.findings_of(member))
     replica, directory = examined.replica, examined.directory
     epoch = last_epoch(examined)

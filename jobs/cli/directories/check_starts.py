@@ -26,8 +26,8 @@ _COLUMNS = ("node", "roles", "start", "settings")
 
 
 def start_lines(starts: Starts | None) -> Iterator[str]:
-    """A row for each node, Kafka's message where it refuses to start, and a line
-    about the quorum."""
+    """A row for each node, Kafka's message where it refuses to start, and a line about the quorum;
+    no line where `starts` is None."""
     if starts is None:
         return
     yield ""
@@ -97,7 +97,8 @@ def _gaps(quorum: QuorumStart) -> Iterator[Gap]:
 
 
 def start_rows(starts: Starts | None) -> Iterator[dict[str, Any]]:
-    """The rows of --json: a line for each node, and a line for the quorum."""
+    """The rows of --json: one for each node, and one for the quorum; none where `starts` is
+    None."""
     if starts is None:
         return
     for one in starts.nodes:

@@ -52,7 +52,7 @@ class LocatedFinding:
     member: JudgedDirectory | None = None
     """The directory of the file; None where the finding compares several directories."""
     health: JudgedCluster | None = None
-    """The cluster that a finding of health is about."""
+    """The cluster that a finding of health is about; None for other findings."""
 
 
 def severity_of(option: str, text: str) -> Severity:
@@ -66,14 +66,15 @@ def severity_of(option: str, text: str) -> Severity:
 
 
 def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
-    """Whether a finding of this severity or worse was found."""
+    """Whether the counts have a finding of the severity `level` or of a worse one."""
     return any(count and one.rank <= level.rank for one, count in counts.items())
 
 
 def member_cells(
     cluster: JudgedCluster, member: JudgedDirectory, behind: Behind | None
 ) -> tuple[str, ...]:
-    """A directory or file of a cluster as a row of the table MEMBER_COLUMNS."""
+    """A directory or file of a cluster as a row of the table MEMBER_COLUMNS. behind: how far its
+    log is behind; None where that is unknown."""
     examined = member.examined
     replica, epoch = examined.replica, last_epoch(examined)
     snapshots = listed([f"{count} {name}" for name, count in validities(member).items()])
@@ -90,9 +91,9 @@ def member_cells(
 
 
 def _role(member: JudgedDirectory) -> str:
-    """The node's role, such as `voter` or `voter (observer by its own log)`. A node acts by the
-    voter set in its own log. If that set is out of date, a voter may act as an observer, or an
-    observer as a voter."""
+    """The node's role, such as `voter` or `voter (observer by its own log)`; `-` where it is
+    unknown. A node acts by the voter set in its own log. If that set is out of date, a voter may
+    act as an observer, or an observer as a voter."""
     if member.role is None:
         return "-"
     own = member.role_by_own_log
@@ -107,8 +108,8 @@ def _log(examined: Examined, epoch: int | None) -> str:
 
 
 def _result(member: JudgedDirectory, findings: Iterable[Finding]) -> str:
-    """The result, such as `ok` or `2 errors`; `no fault found` where not everything could be
-    judged."""
+    """The text about a directory or file, such as `ok`, `2 errors` or `incomplete copy`; `no fault
+    found` where not everything could be judged."""
     counts = counted_by(findings)
     bad = [
         counted(counts[severity], NOUNS[severity])

@@ -164,7 +164,8 @@ SHOWN_WIDTH = 200
 
 
 def describe(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]:
-    """The lines: the two replicas, their relation, both branches, and what Raft does about them."""
+    """The lines: the two replicas, their relation, both branches, and what Raft does with the
+    records in which they differ."""
     yield _who("A", difference.a, difference.log_a)
     yield _who("B", difference.b, difference.log_b)
     if difference.same_replica:

@@ -117,7 +117,8 @@ def _listed(found: DirectoryPath) -> Iterator[DumpFile]:
 
 
 def _order(file: DumpFile) -> tuple[int, int, int, bool, str]:
-    """Segments by offset, then snapshots by id, then the bootstrap snapshot."""
+    """The sort key of a file: segments by offset, then snapshots by id, then the bootstrap
+    snapshot."""
     snapshot = file.name.snapshot
     if snapshot is not None:
         return (1, snapshot.id.offset, snapshot.id.epoch, file.name.deleted, file.path)
@@ -143,7 +144,8 @@ class DumpPartitions:
     _known: dict[str, PartitionFolder] = field(default_factory=dict)
 
     def of(self, file: DumpFile) -> PartitionFolder:
-        """The partition of a segment or snapshot."""
+        """The partition of a segment or snapshot. When a partition that is no metadata log is met
+        first, `tell` gets a line about it."""
         folder = file.log_folder
         place = file.path if folder is None else folder
         known = self._known.get(place)

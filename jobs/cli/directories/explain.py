@@ -20,7 +20,8 @@ from replica.installation import shipped
 
 
 def run(options: ExplainOptions) -> int:
-    """Print a runbook, a schema, one rule, or the list of all runbooks or rules."""
+    """Prints a runbook, a schema, one rule, or the list of all runbooks or rules. Returns 0. Raises
+    UsageError for an unknown name."""
     if options.runbook == "":
         _list_runbooks(json_output=options.json_output)
     elif options.runbook is not None:

@@ -10,28 +10,32 @@ from jobs.cli.clock import ZonedClock
 from replica.doctor.timeline.decisive import FEATURES, FENCED, REGISTERED, UNFENCED
 from replica.doctor.timeline.event import Came, Event
 from replica.doctor.timeline.reassignments import REPLICAS
-from replica.words import listed
+from replica.words import listed, named
 
 _CONTROLLER = REGISTERED[0]
 _KINDS = {"acl": "ACL", "scram": "SCRAM"}
+_RESTART = "restart"
+_MAX_FENCED = 3
 _MAX_TIMES = 5
 """A line about at most this many restarts says when each of them was."""
 
 
 def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
     """The events in their order, as lists. A list has the events of one line: restarts without
-    another event between them, or the changes of features at one time."""
+    another event between them, or the changes of features or the fencings of brokers at one
+    time."""
     restarts = _restarts(events)
 
     def kind(numbered: tuple[int, Event]) -> object:
         number, event = numbered
         if number in restarts:
-            return "restart"
-        return ("features", event.at) if event.event in FEATURES else number
+            return _RESTART
+        what = "features" if event.event in FEATURES else event.event
+        return (what, event.at, event.nodes) if what in ("features", FENCED) else number
 
-    for _, numbered in groupby(enumerate(events), kind):
+    for key, numbered in groupby(enumerate(events), kind):
         together = [event for _, event in numbered]
-        if _is_whole(together):
+        if key != _RESTART or _is_whole(together):
             yield together
         else:
             yield from ([event] for event in together)
@@ -81,12 +85,30 @@ def text_of(events: Sequence[Event], clock: ZonedClock) -> str:
         return f"replicas changed: {first.name}: {first.detail}"
     if len(events) == 1:
         return line_of(first)
+    if all(one.event == FENCED for one in events):
+        told = [f"{one.name} {one.detail}" for one in events[:_MAX_FENCED]]
+        more = f"; and {len(events) - _MAX_FENCED} more" * (len(events) > _MAX_FENCED)
+        return f"brokers fenced: {'; '.join(told)}{more}"
     began = [one for one in events if one.event != UNFENCED]
     if len(began) <= _MAX_TIMES and clock.day(first.at) == clock.day(last.at):
         return f"restarted: {listed([_restart_text(one, events, clock) for one in began])}"
     times = Counter(one.name for one in events if one.event != FENCED)
     names = [name if count == 1 else f"{name} ({count} times)" for name, count in times.items()]
     return f"restarted: {listed(names)}, between {clock.words(first.at)} and {clock.words(last.at)}"
+
+
+def short_text_of(events: Sequence[Event]) -> str:
+    """What a line with little room says about events that were folded together; "" where the
+    beginning of `text_of` will do."""
+    if len(events) == 1 or any(one.event != FENCED for one in events):
+        return ""
+    names = [one.name.removeprefix("broker ") for one in events]
+    asked = [one.came is Came.ASKED for one in events]
+    how = "" if any(asked) else ", without a shutdown"
+    return (
+        f"fenced: {named('broker', names, limit=_MAX_FENCED)}"
+        f"{', as asked for' if all(asked) else how}"
+    )
 
 
 def line_of(event: Event) -> str:

@@ -32,7 +32,7 @@ class GivenRounds(NamedTuple):
     formatted: tuple[FormattedDirectory, ...] = ()
     """The log directories without a metadata log."""
     damages: tuple[Damage, ...] = ()
-    """The places of the newest round that could not be read."""
+    """The files and directories that could not be read."""
     names: tuple[str, ...] = ()
     """The name of each round in --order; empty without it."""
 
@@ -117,8 +117,8 @@ def check_cluster(cluster: str | None, known: Iterable[str | None]) -> None:
 def _examined(
     group: Sequence[DiscoveredPath], progress: ProgressLine, passed_over: PassedOver
 ) -> tuple[list[Examined], list[Damage]]:
-    """Reads the directories. A running node's directory may change meanwhile; then it is read
-    again."""
+    """Reads the directories, with the result of examine_all. A running node's directory may change
+    meanwhile; then it is read again."""
     for _ in range(MAX_READS):
         examined, damages = examine_all(group, progress.show, passed_over)
         if not any(one.changed for one in examined):

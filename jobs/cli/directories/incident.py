@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
 from jobs.cli.clock import ZonedClock
-from jobs.cli.directories.folded_events import folded, line_of, text_of
+from jobs.cli.directories.folded_events import folded, line_of, short_text_of, text_of
 from replica.doctor.health.cluster import PartitionKey
 from replica.doctor.health.leaderless import Outage
 from replica.doctor.health.refusals import Refusal
@@ -18,6 +19,7 @@ from replica.doctor.health.signs_of_life import FENCED_LATER
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
 from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERED, UNFENCED
+from replica.doctor.timeline.details import NOW_WITH
 from replica.doctor.timeline.event import Came, Event
 from replica.doctor.timeline.events import DIVERGENCE, OF_HISTORY, UNWON
 from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
@@ -83,13 +85,14 @@ class Incident:
     stop: MajorityStop | None = None
     """The stop of a majority of the voters; None where no majority stopped."""
     gave_up: LeaderGaveUp | None = None
-    """The last leader, if it gave up; None where the quorum may have a leader."""
+    """The last leader, if it gave up and no directory names another leader; else None."""
     gaps: tuple[str, ...] = ()
     """A sentence for each fact that the log doesn't show."""
     nodes: tuple[int, ...] = ()
     """The ids of the nodes whose directories were given."""
     behind: tuple[tuple[str, Behind], ...] = ()
-    """The nodes, such as `node 2`, whose logs lack records of the newest log."""
+    """(name, lag) of each node whose log lacks records of the newest log. A name is such as `node
+    2`."""
     asked_for: AskedForChanges = field(default_factory=AskedForChanges)
     """The changes of topics, configs and other entities, counted."""
     recent: Sequence[Event] = ()
@@ -101,7 +104,7 @@ class Incident:
     refusing: Sequence[Refusal] = ()
     """The times during which partitions refused writes with acks=all, the oldest first."""
     parted: int | None = None
-    """The offset from which on there are two histories; None where there is one."""
+    """The offset from which on there are two histories; None where there is only one."""
 
     def whose(self, event: Event) -> str:
         """The end of a sentence about an event: it names the nodes with the history that has the
@@ -131,8 +134,8 @@ class Incident:
 
     @property
     def fenced_unasked(self) -> frozenset[int]:
-        """The times at which the controller fenced brokers that had not asked for their shutdown.
-        Such a broker had stopped some time before it was fenced."""
+        """The times, in ms since 1970 (UTC), at which the controller fenced brokers that had not
+        asked for their shutdown. Such a broker had stopped some time before it was fenced."""
         return frozenset(
             event.at
             for event in self.events
@@ -190,14 +193,26 @@ class IncidentEvent(NamedTuple):
     """The offset of the event's record; None where no record shows the event."""
     weight: Weight = Weight.GRAVE
     is_placed: bool = False
-    """Whether the event comes from the timeline, and so stands in the right order already."""
+    """Whether the event comes from the timeline, whose events are in their right order already."""
     parted: int | None = None
     """See Event.parted."""
+    short: str = ""
+    """The text for a line with little room; "" where the beginning of `text` will do."""
+    whose: str = ""
+    """The end of `text` that says which history has the event; see Incident.whose."""
+    change: str = ""
+    """The kind of a late change that somebody asked for, such as `config_set`; "" for all other
+    events."""
+
+    @property
+    def is_harmless_change(self) -> bool:
+        """Whether it is a late change that took nothing away: a new topic, another config."""
+        return bool(self.change) and self.change not in _TAKEN_AWAY
 
 
 def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
-    """At most `most` of the events: the gravest, and of equally grave ones the newest, in their
-    order."""
+    """At most `most` of the events: the gravest and, of equally grave ones, the newest; in the
+    order of `events`."""
     graded = sorted(range(len(events)), key=lambda number: (events[number].weight, -number))
     return [events[number] for number in sorted(graded[:most])]
 
@@ -205,7 +220,7 @@ def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
 def _if_kept(whose: str) -> str:
     """The end of a text about an unclean election where there are two histories: the history that
     had it, and the folders in which its lost records may still be. whose: the result of
-    Incident.whose."""
+    Incident.whose; the text is "" where `whose` is."""
     return f"{whose}; folders *-delete or *-stray may still hold records" if whose else ""
 
 
@@ -249,13 +264,18 @@ def incident_events(incident: Incident, clock: ZonedClock) -> list[IncidentEvent
 def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
     """The events of an incident. The timeline's events come first, in their order."""
     for events in folded(incident.events):
-        at, offset = events[0].at, events[0].offset
-        text = f"{text_of(events, clock)}{incident.whose(events[0])}"
-        yield IncidentEvent(at, text, offset, incident.weight_of(events[0]), is_placed=True)
+        at, offset, whose = events[0].at, events[0].offset, incident.whose(events[0])
+        yield IncidentEvent(
+            at, f"{text_of(events, clock)}{whose}", offset, min(map(incident.weight_of, events)),
+            is_placed=True, short=short_text_of(events), whose=whose,
+        )  # fmt: skip
     for event in incident.recent:
-        text = f"{text_of([event], clock)} (offset {event.offset}){incident.whose(event)}"
-        weight = incident.weight_of(event)
-        yield IncidentEvent(event.at, text, event.offset, weight, parted=event.parted)
+        whose = incident.whose(event)
+        text = f"{text_of([event], clock)} (offset {event.offset}){whose}"
+        yield IncidentEvent(
+            event.at, text, event.offset, incident.weight_of(event), parted=event.parted,
+            whose=whose, change=event.event,
+        )  # fmt: skip
     yield from _of_outages(incident, clock)
     yield from _of_quorum(incident)
 
@@ -271,19 +291,35 @@ def _of_outages(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent
     for outage in incident.outages:
         if outage.began.at is None:
             continue
-        ended = None if outage.ended is None else outage.ended.at
-        names = incident.names_of(outage.first)
-        who = listed(names) if names else counted(outage.at_first, "partition")
-        had = [f"{who} had no leader"]
-        if outage.began.at in unasked:
-            had[0] += f" by then at the latest ({FENCED_LATER})"
-        if outage.most > outage.at_first and outage.most_at is not None:
-            had.append(f"{outage.most} had none at {clock.words(outage.most_at)}")
-        if ended is not None:
-            had.append(f"all had one again at {clock.words(ended)}")
-        elif outage.still:
-            had.append(_still(outage, incident, is_next=len(had) == 1))
-        yield IncidentEvent(outage.began.at, f"outage: {listed(had)}", outage.began.offset)
+        latest = f" by then at the latest ({FENCED_LATER})" * (outage.began.at in unasked)
+        long, short = (
+            f"outage: {_of_outage(outage, incident, when, no_leader)}"
+            for when, no_leader in (
+                (clock.words, f"had no leader{latest}"),
+                (partial(_time_of, outage.began.at, clock), "had no leader"),
+            )
+        )
+        yield IncidentEvent(outage.began.at, long, outage.began.offset, short=short)
+
+
+def _time_of(day: int, clock: ZonedClock, at: int) -> str:
+    """A time without its date, if it is on the day of another time."""
+    return clock.time(at) if clock.day(at) == clock.day(day) else clock.words(at)
+
+
+def _of_outage(
+    outage: Outage, incident: Incident, when: Callable[[int], str], no_leader: str
+) -> str:
+    names = incident.names_of(outage.first)
+    who = listed(names) if names else counted(outage.at_first, "partition")
+    had = [f"{who} {no_leader}"]
+    if outage.most > outage.at_first and outage.most_at is not None:
+        had.append(f"{outage.most} had none at {when(outage.most_at)}")
+    if outage.ended is not None and outage.ended.at is not None:
+        had.append(f"all had one again at {when(outage.ended.at)}")
+    elif outage.still:
+        had.append(_still(outage, incident, is_next=len(had) == 1))
+    return listed(had)
 
 
 def _until(outage: Outage, clock: ZonedClock) -> str:
@@ -322,4 +358,6 @@ def _of_quorum(incident: Incident) -> Iterator[IncidentEvent]:
 def _weight(event: Event) -> Weight:
     if event.event in _GRAVE:
         return Weight.GRAVE
+    if event.event in REGISTERED and NOW_WITH in event.detail:
+        return Weight.USUAL
     return Weight.LIGHT if event.event in _LIGHT else Weight.USUAL

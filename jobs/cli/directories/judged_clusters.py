@@ -30,8 +30,8 @@ def disks_of_several(examined: Iterable[Examined]) -> str:
 
 
 def refusing_nodes(examined: Iterable[Examined], cluster_id: str | None) -> dict[int, str]:
-    """The nodes of a cluster that refuse to start with these directories, each with its text for
-    Cluster.unstartable. The cluster's other rules are not applied."""
+    """The nodes of a cluster that refuse to start with these directories, by node id, each with its
+    text for Cluster.unstartable. The cluster's other rules are not applied."""
     mine = [
         one
         for one in examined
@@ -57,9 +57,10 @@ def judged_clusters(
     """Judges directories that were captured together. Gives each of their clusters, with the
     verdict on it.
 
-    unread: the findings about what could not be read, or was never started, beside the directories.
-    They count only where there is one cluster: with several, nothing shows to which cluster they
-    belong. show: see Watch. broker_defaults: see clusters_of. earlier, formatted: see judge_group.
+    unread: the findings about other files that could not be read, and about nodes that never
+    started. These findings count only where there is one cluster: with several, nothing shows to
+    which cluster they belong. show: see Watch. broker_defaults: see clusters_of. earlier,
+    formatted: see judge_group.
     """
     judged = judge_group(examined, show, newest=True, earlier=earlier, formatted=formatted)
     clusters = [*clusters_of(judged, broker_defaults)]

@@ -98,7 +98,7 @@ def log_directory_lines(
     cluster: JudgedCluster | None, directories: Iterable[BrokerLogDirectory]
 ) -> Iterator[str]:
     """The table of log directories, without those that hold only the metadata log of a node that is
-    no broker."""
+    no broker; no line where none is left. cluster: None where the cluster is unknown."""
     state = None if cluster is None else cluster.cluster
     brokers = set[int]() if state is None else state.values("brokers").keys()
     shown = [

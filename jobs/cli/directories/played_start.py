@@ -21,9 +21,9 @@ class PlayedStart:
 
     rehearsal: Rehearsal
     answer: ScenarioSafety
-    """The answer of `judge`."""
+    """Whether the runs showed the start to be safe."""
     reasons: tuple[str, ...]
-    """The reasons of `judge`."""
+    """A sentence for each reason why the answer isn't SAFE."""
     refusal: str = ""
     """The reason to start no node, whatever the runs showed; "" where there is none."""
     rests_on_copies: bool = True
@@ -83,8 +83,8 @@ class PlayedStart:
 
     @property
     def _is_half(self) -> bool:
-        """Whether no committed record can be lost while nobody leads, because half of an even
-        number of voters starts."""
+        """Whether half of an even number of voters starts, so that no run has a leader, and none
+        loses a committed record."""
         quorum = self.rehearsal.captured.quorum
         is_left = quorum.is_blocking and not (quorum.has_majority or quorum.is_conflicting)
         return self.scenario is None and is_left and not self.rehearsal.runs_of(_leads_or_loses)

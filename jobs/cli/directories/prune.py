@@ -21,8 +21,8 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def run(options: PruneOptions) -> int:
-    """Removes the old captures in the folder, or only names them. Returns 0, or 1 where a capture
-    can't be removed. Raises KraftlakeError."""
+    """Removes the old captures in the folder, or with --dry-run only names them. Returns 0, or 1
+    where a capture can't be removed. Raises KraftlakeError."""
     before = datetime.now(UTC) - age_of(options.older_than)
     with one_at_a_time(options.folder):
         if not options.dry_run:

@@ -124,7 +124,7 @@ class _Made(NamedTuple):
 
     @property
     def answer_line(self) -> str:
-        """The answer in one line, which stands below the cluster's verdict."""
+        """The answer in one line, which is printed below the cluster's verdict."""
         if self.no_plan is not None:
             return sentence(f"no plan: {self.no_plan.why}")
         return answer_line(self.plan, self.by_key, self.hosted, self.brokers)
@@ -177,7 +177,7 @@ def plan_of(
     earlier: EarlierRounds | None = None,
     mixture: ClusterMixture = NO_MIXTURE,
 ) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
-    """The plan for the replicas of one cluster, and each directory by its replica. earlier: what
+    """(the plan for the replicas of one cluster, each directory by its replica). earlier: what
     earlier captures of these replicas proved. mixture: which nodes, by all directories, have disks
     of another cluster."""
     by_key = {one.owner.key: one for one in members}
@@ -297,7 +297,8 @@ def given_nodes(
 
 
 def _is_nobodys(examined: Examined) -> bool:
-    """Whether no file names the node or the quorum that the directory belongs to."""
+    """Whether a directory is of a partition that a quorum replicates, and no file names the
+    node."""
     return examined.replica is None and partition_of(examined).is_of_a_quorum
 
 

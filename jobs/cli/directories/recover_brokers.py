@@ -18,9 +18,9 @@ _EACH = "a path of its log.dirs, with this and the next line once for each path"
 
 
 class BrokerSteps(NamedTuple):
-    """The steps about brokers, and what the verdict says of the voters. copy: the copy of what a
-    start discards; start: the start of the brokers; None where the plan has no such step. voters:
-    see Verdict.start."""
+    """The steps about brokers, and what the verdict says of the voters. copy: the step that copies
+    what a start discards. start: the step that starts the brokers. Each is None where the plan has
+    no such step. voters: see Verdict.start."""
 
     copy: RecoverStep | None = None
     start: RecoverStep | None = None

@@ -22,8 +22,8 @@ def start_of_others(quorum: PlannedQuorum, start: StartOfVoters | None) -> Start
 
 
 def start_others(quorum: PlannedQuorum, start: StartOfVoters) -> RecoverStep:
-    """The step that starts the voters of `start` with their own disks. It stands first, because it
-    destroys nothing."""
+    """The step that starts the voters of `start` with their own disks. It is the plan's first step,
+    because it destroys nothing."""
     nodes = [*start.first, *start.unseen, *start.rest]
     note = ", with its own disk, only if it does not run"
     return RecoverStep(
@@ -36,9 +36,9 @@ def start_others(quorum: PlannedQuorum, start: StartOfVoters) -> RecoverStep:
 
 
 def name_others(quorum: PlannedQuorum, *, is_first: bool = True) -> RecoverStep:
-    """The step in which the user names the directories that were not given. It stands before all
+    """The step in which the user names the directories that were not given. It comes before all
     steps that destroy something, because a directory that was not given isn't a lost disk.
-    is_first: whether no step that starts voters stands before this step."""
+    is_first: whether no step that starts voters comes before this step."""
     text, kept = "Name the directories of all other controllers too", quorum.shown
     if quorum.voters:
         nodes = named("node", [str(voter.node_id) for voter in quorum.not_given])

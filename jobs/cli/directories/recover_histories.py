@@ -109,7 +109,7 @@ def _go_on(quorum: PlannedQuorum) -> RecoverStep:
 
 
 def _of_mixes(quorum: PlannedQuorum) -> str:
-    """Sentences about logs that are, or may be, a mix of the histories."""
+    """Sentences about logs that are, or may be, a mix of the histories; "" where there are none."""
     conflicts = quorum.plan.quorum.conflicts
     if told := mixes_text(conflicts):
         return f" {told} Before one of these nodes starts, move its {METADATA_FOLDER} away too."

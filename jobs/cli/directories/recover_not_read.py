@@ -33,8 +33,8 @@ class NoPlan:
     """A sentence for each step that a person takes."""
 
     def refused(self, plan: RecoveryPlan) -> RecoveryPlan:
-        """The plan with the answer REFUSED and with these reasons. It names no node that may win an
-        election."""
+        """The plan with the answer REFUSED, and with `reasons` before its own reasons. It names no
+        node that may win an election."""
         reasons = (*self.reasons, *plan.reasons)
         return replace(
             plan, answer=RecoveryDecision.REFUSED, electable=(), led_by={}, reasons=reasons
@@ -54,8 +54,8 @@ class NoPlan:
 
 
 def in_a_plan(text: str) -> str:
-    """The text of another command for the output of `recover --plan`, which then calls itself "the
-    plan"."""
+    """The text of another command, changed for the output of `recover --plan`: it says "the plan"
+    instead of the command's name."""
     begun = re.sub(r"(^|\. )`kraftlake recover --plan`", r"\1The plan", text)
     return begun.replace("`kraftlake recover --plan`", "the plan")
 
@@ -71,7 +71,8 @@ def not_read(damages: Iterable[Damage]) -> tuple[Damage, ...]:
 
 
 def why_not_read(refused: Sequence[Damage]) -> NoPlan:
-    """The answer for a quorum with files that could not be read. refused: these files."""
+    """The answer for a quorum with files that could not be read. refused: the damages of these
+    files."""
     files = listed([damage.file for damage in refused], limit=3)
     return NoPlan(
         "a file could not be read",

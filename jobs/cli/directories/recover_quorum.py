@@ -211,7 +211,7 @@ class PlannedQuorum:
     @property
     def rejoining(self) -> tuple[ReplicaKey, ...]:
         """The voters that join again with empty disks if their own disks turn out to be older
-        copies. None where the other voters are no majority, because then nobody can join."""
+        copies. Empty where the other voters are no majority, because then nobody can join."""
         late = tuple(voter.key for voter in self._late)
         others = sum(voter in self.left and voter not in late for voter in self.voters)
         return late if others >= majority(len(self.voters)) else ()
@@ -326,7 +326,8 @@ class PlannedQuorum:
 
     def without_majority(self) -> Iterator[RecoverStep]:
         """The steps without a majority. Kafka has no command for this case. A voter is its node id
-        and directory id, so a copy of the newest log under both can replace a lost voter."""
+        and directory id, so a copy of the newest log under these two ids can replace a lost
+        voter."""
         if not self.voters:
             yield RecoverStep(
                 "Find out who the voters are.",

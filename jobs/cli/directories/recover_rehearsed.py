@@ -44,9 +44,10 @@ class RehearsedPlan:
     rehearsal: Rehearsal | None
     """The rehearsal; None where nothing could be simulated."""
     answer: ScenarioSafety
-    """The answer of `judge`."""
+    """Whether the runs showed the plan to be safe."""
     reasons: tuple[str, ...]
-    """The reasons of `judge`, or the reason why nothing was simulated."""
+    """A sentence for each reason why the answer isn't SAFE, or the reason why nothing was
+    simulated."""
 
     @property
     def is_safe(self) -> bool:
@@ -158,7 +159,9 @@ def _fate_differences(standing: RankedReplica, fate: Fate) -> Iterator[str]:
 
 
 def _log_text(truncates_to: int | None, end: int, snapshot: OffsetAndEpoch | None) -> str:
-    """The rest of a log that ended at `end` (exclusive)."""
+    """What is left of a log that ended at `end` (exclusive). truncates_to: the offset to which it
+    is truncated; None where it isn't. snapshot: the snapshot that replaces it; None where none
+    does."""
     if snapshot is not None:
         return f"snapshot {snapshot_text(snapshot)} in the place of its log"
     return f"its log {up_to(end if truncates_to is None else truncates_to)}"

@@ -31,11 +31,11 @@ class StandIns:
     """The voters for which a directory is made."""
 
     def commands(self) -> tuple[Shell, ...]:
-        """The shell commands that make these directories."""
+        """The shell commands that make the directories of the stand-ins."""
         return tuple(each for voter in self.voters for each in self._made(voter))
 
     def played(self) -> ScenarioStep:
-        """The step of a rehearsal in place of these commands."""
+        """The step that a rehearsal plays in place of `commands`."""
         state = self._quorum_state().encode()
         source = self.plan.winner.key.node_id
         made = tuple(StandIn(voter, source, state) for voter in self.voters)

@@ -164,7 +164,8 @@ def _condition(plan: RecoveryPlan) -> Iterator[str]:
 
 
 def _under_condition(plan: RecoveryPlan) -> str:
-    """The addition to a sentence that is true only on the condition of the answer."""
+    """The addition to a sentence that is true only on the condition of the answer; "" where the
+    answer has no condition."""
     return ", if the condition above holds" if any(_condition(plan)) else ""
 
 
@@ -174,7 +175,7 @@ def answer_line(
     hosted: HostedReplicas = NO_BROKERS,
     brokers: BrokerSteps = NO_STEPS,
 ) -> str:
-    """The answer in one line, which stands below the cluster's verdict: what to do first, and
+    """The answer in one line, which is printed below the cluster's verdict: what to do first, and
     whether committed records are lost, with the first reason or the condition. hosted, brokers: see
     steps_of."""
     answer = _answer(plan, by_key[plan.winner.key])
@@ -274,7 +275,7 @@ def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:
 
 def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
     """How the quorum continues with the winner's log. stand_ins: the number of the step that copies
-    the log."""
+    the log; None where no step does."""
     if plan.leader is not None and plan.answer is RecoveryDecision.REFUSED:
         yield "would be among the leaders that an election may give, if the nodes were started"
         return
@@ -344,7 +345,7 @@ def _of_another(
 def _in_conflict(standing: RankedReplica) -> Iterator[str]:
     """What Kafka would do to a log that has other records than the first log in the same epoch.
     Kafka compares only the offsets at which epochs end. So it keeps such records below the smaller
-    end of that epoch, and truncates only those above it."""
+    end of that epoch, and truncates only those from this end on."""
     end = standing.log.end_offset
     end = end if standing.truncates_to is None else min(end, standing.truncates_to)
     kept = () if standing.snapshot_id is not None else below(standing.at_risk, end)
@@ -359,7 +360,8 @@ def _in_conflict(standing: RankedReplica) -> Iterator[str]:
 
 
 def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
-    """What a replica loses if a voter other than the first of the ranking wins."""
+    """Which records a replica loses if a voter other than the first of the ranking wins; no text
+    where it loses none."""
     if standing.may_lose:
         never = plan.answer is RecoveryDecision.SAFE
         yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (

@@ -109,7 +109,8 @@ def _played(
 def _write(
     rehearsal: Rehearsal, search: Search | None, place: CaptureDestination, output: str
 ) -> None:
-    """Writes the disks of the first run of each outcome, and the script of the smallest loss."""
+    """Writes the disks of the first run of each outcome, and the script of the smallest loss.
+    search: the search for this loss; None where there was no search."""
     shown = shown_uri(output)
     for number, found in enumerate(rehearsal.outcomes, start=1):
         folder, seed = f"outcome-{number}", found.seeds[0]

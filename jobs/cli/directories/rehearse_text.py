@@ -67,7 +67,7 @@ def describe(
 
 
 def _of_start(what: str, played: PlayedStart, said: str = "") -> Iterator[str]:
-    """The lines about a start. said: its headline, where the text doesn't begin with it."""
+    """The lines about a start. said: the start's headline, where the text doesn't begin with it."""
     rehearsal = played.rehearsal
     seeds = rehearsal.seeds
     yield one_line(

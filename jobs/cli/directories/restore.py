@@ -259,8 +259,7 @@ def _tell_unproven(plan: RecoveryPlan) -> None:
 
 
 def _tell_uncommitted(examined: Examined, quorum: KnownQuorum, end: int) -> None:
-    """Names the records below the offset `end` that are not proven to be on a
-    majority of voters."""
+    """Prints which records below the offset `end` are not proven to be on a majority of voters."""
     never = first_change(examined, quorum.possible_end, end)
     if never is not None:
         complain(

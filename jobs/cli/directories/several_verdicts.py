@@ -34,7 +34,7 @@ class OneVerdict(NamedTuple):
 
 
 def nodes_of_cluster(cluster: JudgedCluster) -> tuple[int, ...]:
-    """The nodes of a cluster whose directories were given."""
+    """The ids of a cluster's nodes whose directories were given, ascending."""
     replicas = (member.examined.replica for member in cluster.members)
     return tuple(sorted({one.node_id for one in replicas if one is not None}))
 

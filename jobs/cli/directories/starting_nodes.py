@@ -68,7 +68,8 @@ def nodes_of(configs: Sequence[str], paths: Sequence[str]) -> tuple[NodeFiles, .
 
 def _dirs_of(config: NodeConfig, found: Sequence[LogDir]) -> Iterator[LogDir]:
     """The log directories of a node among copies: the copies beside its settings, else the copies
-    that name the node. For each path, the copy with the most equal names at the end is taken."""
+    that name the node. For each path, the copy with the most equal names at the end is taken; where
+    no copy fits, the LogDir has the state NOT_GIVEN."""
     beside = os.path.dirname(os.path.abspath(config.path))
     near = [one for one in found if _is_below(one.shown, beside)]
     own = near if near else [one for one in found if _node_id(one) == config.node_id]
@@ -103,8 +104,8 @@ def _in_common(path: str, other: str) -> int:
 
 
 def login_entries_in(path: str | None) -> frozenset[str]:
-    """The entries of the file that --login-config names, in the format of JAAS: `NAME { ... };`.
-    Raises UsageError for a file that can't be read."""
+    """The names of the entries in the file that --login-config names, in the format of JAAS: `NAME
+    { ... };`. Empty where `path` is None. Raises UsageError for a file that can't be read."""
     if path is None:
         return frozenset()
     text = bytes_in("--login-config", path, _MAX_FILE_BYTES).decode("latin-1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,14 +65,20 @@ ON_PAGE = VerdictForm(0, "`kraftlake check` lists them", "`kraftlake check -v`")
 
 
 def describe_verdict(
-    verdict: Verdict, *, form: VerdictForm = OF_CHECK, capture: str = ""
+    verdict: Verdict,
+    *,
+    form: VerdictForm = OF_CHECK,
+    capture: str = "",
+    story: Iterable[str] = (),
 ) -> Iterator[str]:
     """About ten lines: what is wrong and what to do, what else is wrong, what could not be
     judged, and the moment of the verdict. capture: the name of the judged capture, where there are
-    several."""
+    several. story: lines that come below the first step."""
     steps = _Steps(form.steps)
     yield from _of_other_clusters(verdict, steps)
     yield verdict_line(verdict)
+    yield from _first(verdict, steps)
+    yield from story
     yield from _below(verdict, steps, form, capture)
 
 
@@ -82,6 +88,7 @@ def beside_worse(verdict: Verdict, *, form: VerdictForm) -> Iterator[str]:
     steps = _Steps(form.steps)
     yield from _of_other_clusters(verdict, steps)
     yield from (labelled("also", fact.text) for fact in verdict.facts[:1])
+    yield from _first(verdict, steps)
     yield from _below(verdict, steps, form, "")
 
 
@@ -107,19 +114,22 @@ class _Steps:
             yield from step_lines(fact) if is_room else ()
 
 
-def _below(verdict: Verdict, steps: _Steps, form: VerdictForm, capture: str) -> Iterator[str]:
-    """The lines below the headline."""
-    weighty, others = verdict.besides
-    more = shown_of(len(others), max(MIN_ALSO - len(weighty), 0))
-    shown, left = (*weighty, *others[:more]), len(others[more:])
-    held = verdict.read_first
+def _first(verdict: Verdict, steps: _Steps) -> Iterator[str]:
+    """What to do first about the headline."""
     yield from _read_first(verdict)
-    if held is not None:
+    if (held := verdict.read_first) is not None:
         steps.shown[held.next_step] = None
     for fact in verdict.facts[:1]:
         yield from steps.first(fact)
+
+
+def _below(verdict: Verdict, steps: _Steps, form: VerdictForm, capture: str) -> Iterator[str]:
+    """The lines below the headline and its first step."""
+    weighty, others = verdict.besides
+    more = shown_of(len(others), max(MIN_ALSO - len(weighty), 0))
+    shown, left = (*weighty, *others[:more]), len(others[more:])
     for fact in shown:
-        if fact is held:
+        if fact is verdict.read_first:
             continue
         yield labelled("also", fact.text)
         yield from steps.of(fact)

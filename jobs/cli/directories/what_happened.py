@@ -14,6 +14,7 @@ from jobs.cli.directories.check_text import brokers_not_given
 from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
 from jobs.cli.directories.incident import (
     Incident,
+    IncidentEvent,
     LeaderGaveUp,
     MajorityStop,
     gravest,
@@ -23,6 +24,7 @@ from jobs.cli.directories.incident_page import incident_page
 from jobs.cli.directories.judged_clusters import judged_clusters
 from jobs.cli.directories.partition_folders import not_asked_for
 from jobs.cli.directories.several_verdicts import ClusterVerdict, nodes_of_cluster, one_verdict
+from jobs.cli.directories.story import decisive_few, story_lines
 from jobs.cli.directories.verdict_text import ON_PAGE, describe_verdict, labelled, verdict_row
 from jobs.cli.output import (
     ProgressLine,
@@ -183,16 +185,17 @@ def _gave_up(cluster: Cluster) -> LeaderGaveUp | None:
 
 
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
-    """The verdict, the newest events, the first steps, and what isn't known, as lines."""
-    yield from describe_verdict(incident.verdict, form=ON_PAGE)
-    yield from (labelled(label, text) for label, text in incident.beside(clock))
+    """The verdict with its first step, the story of the incident, and then all the rest: what
+    else is wrong, more events, the steps, and what isn't known, as lines."""
     told = incident_events(incident, clock)
-    leads = len(told) > len(incident.recent)
-    if told:
+    few = decisive_few(told)
+    story = [heading(incident, told), *story_lines(few, clock)]
+    yield from describe_verdict(incident.verdict, form=ON_PAGE, story=story)
+    yield from (labelled(label, text) for label, text in incident.beside(clock))
+    whole = [f"  {clock.words(one.at)}  {one_line(one.text)}" for one in told]
+    if whole != story[1:]:
         yield ""
-        yield "What happened:"
-        if incident.verdict.facts and not leads:
-            yield "  These logs show no event that led to it, but late changes:"
+        yield "Events:"
         shown = gravest(told, MAX_EVENTS)
         if len(told) > MAX_EVENTS:
             left_out = len(told) - MAX_EVENTS
@@ -200,10 +203,6 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
             are = "is" if left_out == 1 else "are"
             yield f"  {events} {are} left out: `kraftlake timeline` lists all"
         yield from (f"  {clock.words(one.at)}  {one_line(one.text)}" for one in shown)
-    elif incident.verdict.facts:
-        yield ""
-        yield "What happened:"
-        yield "  These logs show no event that led to it."
     steps = incident.verdict.next_steps[:MAX_STEPS]
     if steps:
         yield ""
@@ -214,6 +213,16 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
         yield ""
         yield "What is not known:"
         yield from (f"  {one_line(gap)}" for gap in incident.gaps)
+
+
+def heading(incident: Incident, told: Sequence[IncidentEvent]) -> str:
+    """The line above the story; the only line where no event is known."""
+    led = " that led to it" * bool(incident.verdict.facts)
+    if not told:
+        return f"What happened: these logs show no event{led}."
+    if led and len(told) == len(incident.recent):
+        return f"What happened: these logs show no event{led}, but late changes:"
+    return "What happened:"
 
 
 def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:

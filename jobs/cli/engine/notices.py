@@ -30,7 +30,7 @@ def reporter(log_format: str) -> Report:
 
 
 def code_of(stopped: Stopped, report: Report) -> int:
-    """Reports how a replica stopped. Returns the exit code."""
+    """Reports how a replica stopped. Returns 0 after an orderly stop, else 1."""
     report(Notice("stopped", f"stopped {stopped.value}", {"how": stopped.value}))
     return 0 if stopped is Stopped.GRACEFULLY else 1
 

@@ -142,7 +142,8 @@ def _lines(source: str | None) -> Iterator[list[bytes]]:
 
 
 def _chunks(source: str | None) -> Iterator[bytes]:
-    """The input in pieces. From a pipe, a piece is what is available, however little."""
+    """The input in pieces. From a pipe, a piece is what is available, however little. source: the
+    file; None or `-` for stdin."""
     if source in (None, "-"):
         yield from _chunks_of(sys.stdin.fileno())
         return

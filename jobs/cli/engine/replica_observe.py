@@ -29,7 +29,7 @@ class NotCaughtUpError(KraftlakeError):
 
 def run(options: ObserveOptions) -> int:
     """Records the log. Returns 0 after an orderly stop, or after catching up where the user asked
-    for that."""
+    for that; 1 where the stop took too long."""
     report = reporter(options.log_format)
     raise_limit()
     large_logs.prepare(options.folder)

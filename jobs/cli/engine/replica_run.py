@@ -22,7 +22,8 @@ SHUTDOWN_MS = 5_000
 
 
 def run(options: RunOptions) -> int:
-    """Runs the replica. Returns 0 after an orderly stop, 1 where the stop took too long."""
+    """Runs the replica. Returns 0 after an orderly stop, 1 where the stop took too long. Raises
+    UsageError for unusable options or settings."""
     config = options.config
     load, report = _load(options.workload), reporter(options.log_format)
     settings = settings_in(read_properties(config))

@@ -32,7 +32,8 @@ processes without work."""
 
 
 def run(options: SimulateOptions) -> int:
-    """Lists the scenarios, writes one, or runs a campaign."""
+    """Lists the scenarios, writes one, or runs a campaign. Returns 1 where a campaign broke an
+    invariant, else 0."""
     if options.seeds is not None:
         return campaign(options, seeds_in(options.seeds))
     if options.scenario is None or options.output is None:
@@ -128,7 +129,8 @@ def _name(result: Result) -> str:
 
 def forks_in(text: str, event_count: int) -> tuple[Fork, ...]:
     """The forks in the text of --forks. event_count: the number of events of the run. Raises
-    UsageError where the forks don't ascend, or where one is after the end of the run."""
+    UsageError for a text of another form, where the forks don't ascend, or where one is after the
+    end of the run."""
     if not text:
         return ()
     found = re.findall(r"(\d{1,18})\.(\d{1,18})", text, re.ASCII)

@@ -48,7 +48,7 @@ def run(options: ForgetOptions) -> int:
 
 
 def _again(lake: Lake, *, vacuum: bool) -> str:
-    """The command to run after an interruption, when a part of the work may be done."""
+    """A text that says what to run after an interruption, when a part of the work may be done."""
     if forgetting.begun(lake) == Targets() and not vacuum:
         return "nothing was taken out: run the same command again"
     words = ("--yes", "--vacuum") if vacuum else ("--yes",)

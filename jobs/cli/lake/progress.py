@@ -63,7 +63,8 @@ class CommandProgress:
             self._progress.clear()
 
     def end(self, following: str) -> None:
-        """Prints how long the command took. following: the command that comes next."""
+        """Prints how long the command took, and `following`, the command that comes next; nothing
+        where the line with the time isn't shown."""
         if self._is_shown:
             complain(f"{self._command}: done in {self._elapsed()}; next: {following}")
 
@@ -92,7 +93,8 @@ class DecodedBytes:
     """The decoded bytes of the present pass."""
 
     def more(self, size: int) -> None:
-        """Counts `size` more bytes as decoded."""
+        """Counts `size` more bytes as decoded, and passes the share of all bytes on to
+        `progress`."""
         self.now += size
         behind = sum(self.sizes[: self.passes]) + self.now
         self.progress.share(min(1.0, behind / max(1, sum(self.sizes))))

@@ -123,7 +123,7 @@ def _queries(query: str | None, tables: Sequence[str], in_lake: Sequence[str]) -
 
 
 def _table(query: LakeQuery, name: str, in_lake: Sequence[str]) -> Exported:
-    """The answer to the query, with this name, as a stream from the lake."""
+    """The answer to the query, with this name, as a stream from the lake. Raises QueryError."""
     from jobs.cli.asking.sql_delta_rs import read
     from jobs.cli.sharing.export_targets import Exported
     from pipelines.lake.json_view import json_columns, plain

@@ -138,7 +138,8 @@ def _sqlite(place: Path) -> Iterator[Write]:
 
 
 def _write_below(folder: Path, form: str, table: Exported) -> int:
-    """Write the table to a file of its own below the folder, such as gold/findings.parquet."""
+    """Writes the table to a file of its own below the folder, such as gold/findings.parquet.
+    Returns the number of rows."""
     path = folder.joinpath(*table.name.split(".")).with_suffix(f".{form}")
     path.parent.mkdir(parents=True, exist_ok=True)
     return _write_file(path, form, table)
@@ -196,8 +197,8 @@ _SCALARS = {
 
 
 def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int]:
-    """Writes views of these tables, and the ready-made views where the lake has their table.
-    Returns how many rows each table has. Raises UnreadableFileError, OSError."""
+    """Writes views of these tables, and the ready-made views if the table that they read is among
+    `tables`. Returns how many rows each table has. Raises UnreadableFileError, OSError."""
     counts: dict[str, int] = {}
     used = {table.split(".")[0] for table in tables}
     schemas = [one for one in SCHEMAS if one in used]

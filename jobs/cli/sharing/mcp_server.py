@@ -55,23 +55,25 @@ class Served:
     async def ask(
         self, command: str, fine: Collection[int] = (0,), **options: object
     ) -> dict[str, Any]:
-        """The rows that a command prints about the served lake or directories. fine: as in
-        output_of. options: by name, with _ for -; None and False leave an option out. Raises
-        ToolError with the command's error."""
+        """The rows that a command prints about the served lake or directories, in the form of
+        rows_of. fine: as in output_of. options: by name, with _ for -; None and False leave an
+        option out. Raises ToolError with the command's error."""
         words = [command, "--json", *_words(options)]
         if self.lake is not None:
             return await self.rows_of([*words, f"--lake={self.lake}"], fine)
         return await self.rows_of([*words, "--", *self.paths], fine)
 
     async def ask_lake(self, *words: str) -> dict[str, Any]:
-        """The rows that `sql` prints. Raises ToolError where directories are served."""
+        """The rows that `sql` prints, in the form of rows_of. Raises ToolError where directories
+        are served, and with the command's error."""
         if self.lake is None:
             raise ToolError("this server was started with directories; SQL needs --lake")
         return await self.rows_of(["sql", "--json", f"--lake={self.lake}", *words])
 
     async def rows_of(self, words: Sequence[str], fine: Collection[int] = (0,)) -> dict[str, Any]:
-        """The rows that the command of these words prints. fine: as in output_of. Raises ToolError
-        with the command's error."""
+        """The result of a tool: `rows`, which the command of these words prints, and `cut`, the
+        limit that was reached or "". fine: as in output_of. Raises ToolError with the command's
+        error."""
         told = await output_of(words, self.limits, fine)
         if told.error:
             raise ToolError(told.error)

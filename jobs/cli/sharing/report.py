@@ -180,8 +180,8 @@ def _print(report: Report, line: Callable[[str], None]) -> None:
 
 
 def report_lines(report: Report) -> Iterator[str]:
-    """The verdicts as `check` prints them: above several clusters stands one verdict for all, and
-    the worst cluster comes first."""
+    """The verdicts as `check` prints them: for several clusters, first one verdict on all of them,
+    then each verdict, the worst first."""
     views = sorted(report.clusters, key=lambda one: one.verdict.level.rank)
     judged = [one.verdict.judged for one in views if one.verdict.judged is not None]
     if 1 < len(judged) == len(views):

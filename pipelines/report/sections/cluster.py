@@ -17,7 +17,8 @@ from pipelines.report.view import ClusterView
 
 
 def cluster(c: ClusterView, build: str) -> Html:
-    """The details. build: the command that brings captures into the lake's tables."""
+    """The details of one cluster. build: the command that brings captures into the lake's
+    tables."""
     sections = [*_sections(c, build)]
     links = (
         element("li", element("a", title, href=f"#{c.identity}-{name}"))

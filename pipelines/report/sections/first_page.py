@@ -12,7 +12,7 @@ from replica.words import sentence
 
 
 def summary(c: ClusterView, *, is_one_of_several: bool) -> Html:
-    """The summary. is_one_of_several: whether the page has other clusters too."""
+    """The summary of a cluster. is_one_of_several: whether the page has other clusters too."""
     level = c.verdict.level.value
     link = element("a", c.cluster_id, class_="id", href=f"#{c.identity}")
     title = joined((c.verdict.level.shown, *((Html(" "), link) if is_one_of_several else ())))

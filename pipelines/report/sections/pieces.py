@@ -108,7 +108,8 @@ def sql(text: str, of: str) -> Html:
 
 
 def more(count: int, noun: str, text: str) -> Html:
-    """How many rows a table leaves out. text: the SQL behind it; empty where there is none."""
+    """How many rows a table leaves out. text: the SQL behind the table; empty where there is
+    none."""
     if count <= 0:
         return EMPTY
     how = ": the SQL without its LIMIT shows all." if text else "."

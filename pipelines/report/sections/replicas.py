@@ -23,7 +23,7 @@ from replica.words import counted, ms_text
 
 
 def replicas(c: ClusterView, build: str) -> Html:
-    """The section. build: the command that brings captures into the tables."""
+    """The section about the replicas. build: the command that brings captures into the tables."""
     e = c.evidence
     rounds = counted(e.summary["groups"], "round")
     return section(

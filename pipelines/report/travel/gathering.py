@@ -64,7 +64,7 @@ def _refusals(source: ReportSource, evidence: Evidence) -> tuple[Refusal, ...]:
     rows = source.ask(queries.steps_back(evidence.cluster_id, begin, end))
     steps = [*visible_changes(rows)]
     outages = outages_of(RewoundPartitions.of(cluster), steps)
-    return refusals(cluster, outages.refusing, steps)
+    return refusals(cluster, outages, steps)
 
 
 def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:

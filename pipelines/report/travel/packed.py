@@ -2,19 +2,19 @@
 differences, every text once, and lists of numbers instead of rows.
 
 An object with
-- offsets, times: those of the steps, as differences; a time is null where nobody knows it, and the
-  next difference is from the last known one.
+- offsets, times: of the steps, as differences. A time is null where it is unknown, and the next
+  difference is from the last known time.
 - texts: all texts, each once; elsewhere a text is its place among them.
 - partitions, brokers: names (texts), states (as pipelines.report.travel.steps has them), moves:
-  step (as a difference), entity and the state from there on (-1: absent), one after the other.
+  step (as a difference), entity and its state from this step on (-1: absent), one after the other.
 - changes: steps (as differences), kinds, names, old and new (texts, -1: nothing), lost: pairs of a
-  change's place and its epoch, for those of superseded branches.
-- epochs: epoch, leader, first offset, ms, 1 for one that lost, ids of voters.
-- branches: first offset, last offset or null, records, epochs, a sentence about them.
+  change's place and its epoch, for changes of superseded branches.
+- epochs: epoch, leader, first offset, ms, 1 for an epoch that lost, ids of voters.
+- branches: first offset, last offset or null, records, epochs, a sentence about the branch.
 - judged: step, rule that chose it, findings (rule, severity, message, subjects), exposures (what
   is gone, partitions without leader, of them needing an unclean election, below min ISR, voters
   left, whether these are a majority), how many exposures there are.
-- meanings: that of each rule of health named above. sampled: whether changes are left out.
+- meanings: the meaning of each rule in `judged`. sampled: whether changes are left out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from replica.words import counted
 LONGEST = 160
 """The most characters of a value; the tables have the whole value."""
 MOST_TEXT = 16_000_000
-"""The most characters of all texts of a cluster: values beyond it are left out."""
+"""The most characters of all texts of a cluster: values beyond this number are left out."""
 MAX_SUBJECTS = 5
 _OF_WHOLE_PARTITIONS = ("partition_created", "partition_deleted")
 _FATES = {

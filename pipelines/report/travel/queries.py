@@ -40,7 +40,7 @@ SELECT (SELECT count(*) FROM {CHANGES} {mine}) AS changes,
 
 def _chosen(cluster: str, limit: int) -> Sql:
     """A CTE: the entities that the rules choose: entities of the whole cluster, entities with
-    changes in a superseded branch, and of the others those that changed last."""
+    changes in a superseded branch, and of the other entities those that changed last."""
     mine = f"WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"
     return f"""\
 told AS (

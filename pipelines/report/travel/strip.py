@@ -158,7 +158,7 @@ def _broker_marks(steps: ReportSteps, scale: Scale) -> list[Html]:
 
 def _ticks(steps: ReportSteps, scale: Scale) -> Iterator[Html]:
     """The times of some steps. The distance of steps is by number, not by time. A step of a lost
-    branch may be earlier than the steps before it; such a time is left out."""
+    branch may be earlier than the steps before it; its time is then left out."""
     known: list[tuple[int, int]] = []
     for place, time in enumerate(steps.times):
         if time is not None and (not known or time >= known[-1][1]):

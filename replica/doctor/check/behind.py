@@ -56,8 +56,9 @@ def behind(own: Examined, common_end: int, newest: Examined) -> Behind:
 
 
 def own_ends(members: Iterable[Examined]) -> dict[int, OwnEnd]:
-    """The last record in the log of each node, by node id. Directories without a known replica, or
-    without a batch that has a time, are left out. See own_ends_of."""
+    """The last record in the log of each node, by node id. If a node has several logs, the last
+    record of the longest one. A directory is left out if its replica is unknown, or if its last
+    batch has no time."""
     return own_ends_of(_ends(members))
 
 

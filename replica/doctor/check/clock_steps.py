@@ -75,12 +75,14 @@ def step_text(steps: list[ClockStep]) -> str:
 def judge_snapshot_time(
     examined: Examined, snapshot: SnapshotFile, snapshot_id: OffsetAndEpoch
 ) -> Iterator[Finding]:
-    """The finding about a LastContainedLogTimestamp that Kafka can't have written at this end.
+    """The finding about a LastContainedLogTimestamp that Kafka can't have written into a snapshot
+    with this end.
 
-    Kafka takes it from the last batch that was applied (MetadataBatchLoader), which a follower
-    reads from its log. A leader reads it from the batch's buffer after it has returned the buffer
-    (KafkaRaftClient.appendBatch, Kafka 3.7 to 4.4), so a later batch may have written its own time
-    into the buffer. If this later batch never reached the log, it was the last batch of the epoch.
+    Kafka takes this time from the last batch that was applied (MetadataBatchLoader). A follower
+    reads the batch from its log. A leader reads the time from the batch's buffer after it has
+    returned the buffer (KafkaRaftClient.appendBatch, Kafka 3.7 to 4.4), so a later batch may have
+    written its own time into the buffer. If this later batch never reached the log, it was the last
+    batch of the epoch.
     """
     told = snapshot.content.last_contained_log_timestamp
     end, epoch = snapshot_id.offset, snapshot_id.epoch

@@ -29,8 +29,8 @@ from replica.metadata.image.replay import Refusal
 from replica.model.epochs import OffsetAndEpoch
 
 OF_ANY_LOG = (log.CRC_MISMATCH, log.FRAMING, log.ZERO_HOLE, log.TORN_TAIL, log.TORN_SEGMENT)
-"""The rules about damage that also hold for a partition of an ordinary topic. The other rules
-don't, because compaction removes offsets from it."""
+"""The rules about damage that also hold for a partition of an ordinary topic. The other rules don't
+hold for such a partition, because compaction removes offsets from its log."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class DirectoryFacts:
 
 
 def gather(examined: Examined) -> DirectoryFacts:
-    """Gather the facts, by one pass over the log's batches and one over its records."""
+    """Gather the facts about a directory, by one pass over the log's batches and one over its
+    records."""
     partition = partition_of(examined)
     changes = examined.leader_changes
     runs = epoch_runs(examined, changes)

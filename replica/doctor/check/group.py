@@ -142,7 +142,7 @@ def judge_group(
 ) -> JudgedGroup:
     """Judge directories that were captured together.
 
-    watch: see Watch.
+    watch: a function that is called with the progress (Watch).
     replay: whether to replay all records; False leaves out the rules about the content of snapshots
         and about records that can't be applied.
     newest: whether the newest state of each cluster is wanted.
@@ -277,7 +277,8 @@ def _compared(part: Sequence[DirectoryFacts], earlier: EarlierRounds | None) -> 
 def _known(
     newest: DirectoryFacts, compared: Sequence[Sequence[ComparedLogs]], mixture: ClusterMixture
 ) -> KnownQuorum:
-    """What the directories of a cluster prove about its quorum. newest: its newest directory."""
+    """What the directories of a cluster prove about its quorum. newest: the cluster's newest
+    directory."""
     logs = (one for clusters in compared for one in clusters)
     of_cluster = (
         one for one in logs if any(member is newest.examined for member, _ in one.members)

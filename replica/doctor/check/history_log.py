@@ -16,8 +16,8 @@ from replica.model.voters import VotersAt
 
 
 def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
-    """The whole log. unknown: the directory id to use if no file names the owner of the
-    directory."""
+    """The whole log of a directory. unknown: the directory id to use if no file names the owner of
+    the directory."""
     batches: list[LogBatch] = []
     for segment in examined.directory.segments:
         batches.extend(_batches(segment, batches[-1].last_offset if batches else -1))
@@ -66,7 +66,8 @@ def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> Re
 
 
 def _unsynced_from(segments: Iterable[SegmentFile]) -> int | None:
-    """The offset at which the first run of zeros between batches begins (see ReplicaLog)."""
+    """The offset at which the first run of zeros between batches begins (ReplicaLog.unsynced_from);
+    None if there is no such run."""
     for segment in segments:
         for damage in segment.scan.damages:
             if damage.kind is DamageKind.ZERO_HOLE:
@@ -77,7 +78,8 @@ def _unsynced_from(segments: Iterable[SegmentFile]) -> int | None:
 
 
 def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:
-    """The batches with a valid CRC, without batches that overlap earlier batches."""
+    """The batches with a valid CRC, without batches that overlap earlier batches. last_offset: the
+    last offset of the batches before the segment; -1 if there are none."""
     for batch in segment.scan.batches:
         header = batch.header
         if batch.crc_valid and header.base_offset > last_offset:

@@ -48,7 +48,7 @@ def _wrong_offsets(
     content: OffsetIndex, segment: SegmentFile, *, is_cut: bool
 ) -> Iterator[tuple[int, int, str]]:
     """(index of the entry, its offset, what is wrong) for each wrong entry. is_cut: whether the
-    node's segment may continue behind its end here."""
+    node's segment may continue behind the end of this segment, as in Examined.breaks_off."""
     asked = {entry.position for entry in content.entries}
     numbers = numbers_of(segment.scan.batches, "position", "last_offset")
     last_offsets = {position: last for position, last in numbers if position in asked}

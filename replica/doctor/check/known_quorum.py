@@ -185,7 +185,7 @@ def quorum_files(
 
 
 def _time_at(of: Mapping[ReplicaKey, Examined]) -> Callable[[ReplicaKey, int], int | None]:
-    """QuorumFiles.time_at for directories. of: the directory of each replica."""
+    """The function QuorumFiles.time_at for directories. of: the directory of each replica."""
     return lambda key, offset: of[key].time_at(offset) if key in of else None
 
 

@@ -33,8 +33,8 @@ RULES = (
 
 
 def members_of(group: Sequence[Examined]) -> list[GroupMember]:
-    """The members whose replica is known. Logs are read only if there are at least two clusters,
-    because only the rule about two clusters needs the logs' entries."""
+    """The GroupMember of each directory whose replica is known. Logs are read only if there are at
+    least two clusters, because only the rule about two clusters needs the logs' entries."""
     clusters = by_cluster(group)
     known = [examined for members in clusters for examined in members]
     if len(clusters) < 2:

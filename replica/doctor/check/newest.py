@@ -124,8 +124,8 @@ def newest_states(
     formatted: Iterable[FormattedDirectory] = (),
 ) -> list[ClusterState]:
     """The newest state of each cluster of directories that were captured together. No rule is
-    judged. watch: see Watch. earlier: earlier rounds of the same replicas. formatted: log
-    directories without a metadata log."""
+    judged. watch: a function that is called with the progress (Watch). earlier: earlier rounds of
+    the same replicas. formatted: log directories without a metadata log."""
     mixture = mixture_in(group, formatted)
     of_metadata = [one for one in group if partition_of(one).is_metadata]
     compared = [compared_logs(members, earlier) for members in by_cluster(of_metadata)]
@@ -162,8 +162,8 @@ def cluster_state(
     group: Iterable[Examined],
     mixture: ClusterMixture,
 ) -> ClusterState:
-    """The state of the directory's cluster. replayed: the replay of the directory's log. quorum:
-    see ClusterState. group: the directories that were captured together, with their mixture."""
+    """The state of the directory's cluster. replayed: the replay of the directory's log. quorum: as
+    in ClusterState. group: the directories that were captured together, with their mixture."""
     first, last = replayed.first_refused, examined.last_batch
     return ClusterState(
         cluster_id_of(examined),

@@ -44,7 +44,7 @@ class ClusterLogs(NamedTuple):
 def cluster_logs(
     members: Iterable[Examined], going_on: OffsetAndEpoch | None = None
 ) -> ClusterLogs:
-    """What these metadata logs of one cluster show together. going_on: see ClusterLogs."""
+    """What these metadata logs of one cluster show together. going_on: as in ClusterLogs."""
     led, known = [UNDEFINED_EPOCH], [UNDEFINED_EPOCH]
     for one in members:
         end, state = end_of(one), one.directory.quorum_state
@@ -68,9 +68,9 @@ def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: Cluste
 
 
 def torn_beside(finding: Finding, node_id: int | None, holders: Mapping[int, int]) -> Finding:
-    """A finding about a torn batch. The nodes that hold the records of this batch are added to its
-    message. node_id: the id of the finding's node. holders: the end (exclusive) of each node's log
-    of the cluster."""
+    """A finding about a torn batch, with a message that also names the nodes that hold the batch's
+    records. Any other finding is returned unchanged. node_id: the id of the finding's node.
+    holders: the end (exclusive) of each node's log of the cluster."""
     if finding.rule is not log.TORN_TAIL or finding.offset is None:
         return finding
     offset = finding.offset
@@ -86,7 +86,8 @@ def torn_beside(finding: Finding, node_id: int | None, holders: Mapping[int, int
 
 
 def _gone_on(finding: Finding) -> Finding:
-    """The finding as a note, because the quorum continued after these leaders by another log."""
+    """A finding about leaders that changed nothing, as a note, because another log shows that the
+    quorum continued after them. Any other finding is returned unchanged."""
     if finding.rule is not log.ENDLESS_ELECTIONS:
         return finding
     return replace(finding, rule=log.EPOCH_CHURN)
@@ -96,7 +97,8 @@ def _of_all_nodes(finding: Finding, logs: ClusterLogs) -> Finding:
     """A finding about a quorum-state whose epoch is ahead of its log, with the rule that fits the
     files of the whole cluster. The rule is ELECTIONS_WITHOUT_WINNER if no file shows a leader of
     this epoch or of a later one, and the newest quorum-state is at least MANY_EPOCHS above the
-    newest leader's epoch. Otherwise it is QUORUM_STATE_AHEAD."""
+    newest leader's epoch. Otherwise it is QUORUM_STATE_AHEAD. Any other finding is returned
+    unchanged."""
     if finding.rule not in _AHEAD or finding.epoch is None:
         return finding
     if logs.quorum_epoch == UNDEFINED_EPOCH:  # nothing is known of the cluster's files

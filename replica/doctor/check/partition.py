@@ -36,8 +36,8 @@ from replica.metadata.codec import decode
 from replica.model.keys import METADATA_TOPIC_ID
 
 SAMPLED_RECORDS = 64
-"""The number of records at the beginning that are decoded. If fewer than half of them are metadata
-records, the log isn't a metadata log."""
+"""The number of records at the beginning of a log that are decoded. If fewer than half of them are
+metadata records, the log isn't a metadata log."""
 _Directory = TypeVar("_Directory")
 _PARTITION = re.compile(r".+-[0-9]+")
 

@@ -46,8 +46,8 @@ def unread_by(reader: Reader, examined: Examined) -> tuple[UnreadPlace, ...]:
 
 
 def first_of_each(places: Iterable[UnreadPlace]) -> tuple[UnreadPlace, ...]:
-    """The first place of each kind, with the number of all places. A place that a node reads at its
-    start is preferred."""
+    """The first place of each kind, with the number of places of this kind. If a node reads some of
+    them at its start, only these count."""
     found: dict[tuple[Unread, bool], UnreadPlace] = {}
     for one in places:
         key = one.unread, one.at_start

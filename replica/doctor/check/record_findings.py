@@ -44,10 +44,10 @@ class Transaction:
     position: int
     """The byte of the file `path` at which the batch with the marker begins."""
     first: int | None
-    """The offset of its first marker (inclusive); None if the transaction began before the start of
-    the log."""
+    """The offset of the transaction's first marker (inclusive); None if the transaction began
+    before the start of the log."""
     last: int | None
-    """The offset of its last marker (inclusive); None if the transaction is open."""
+    """The offset of the transaction's last marker (inclusive); None if the transaction is open."""
 
     def holds(self, end_offset: int) -> bool:
         """Whether a state that ends at `end_offset` (exclusive) would end inside the
@@ -232,7 +232,7 @@ def _with_odd_records(
     types: Collection[str],
 ) -> Iterator[LocatedBatch]:
     """The batches of `new` that hold a record of one of the types, or a record that the bulk reader
-    leaves to the scalar reader, in order. new: see SegmentScan.new_batches."""
+    leaves to the scalar reader, in order. new: as in SegmentScan.new_batches."""
     start = file.scan.sparse_until
     expected = file.file.name.base_offset if isinstance(file, SegmentFile) else 0
     if start and new:

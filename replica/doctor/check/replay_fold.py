@@ -188,8 +188,8 @@ class Fold(Generic[_Replay]):
 class LogFold(Fold[_Log]):
     """Folds the batches of a directory's log, which the caller gives one by one.
 
-    images, first_refused, refused_count: see FoldedImages.
-    wanted: the ends of the wanted states. The other arguments are the same as for Fold.
+    images, first_refused, refused_count: as in FoldedImages. wanted: the ends of the wanted states.
+    The other arguments are the same as for Fold.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ def replay_log(
     *,
     newest: bool = False,
 ) -> FoldedImages:
-    """Replay the log. wanted: the ends (exclusive) of the wanted states, each with the epoch of the
-    record before it. newest: whether the state at the log's end is also wanted."""
+    """Replay the log of a directory. wanted: the ends (exclusive) of the wanted states, each with
+    the epoch of the record before it. newest: whether the state at the log's end is also wanted."""
     if is_large(sum(examined.content_of(one).size for one in examined.directory.segments)):
         from replica.doctor.check.bulk_replaying import replay_large_log
 

@@ -61,7 +61,7 @@ class Rule:
         epoch: int | None = None,
         node: int | None = None,
     ) -> Finding:
-        """A finding of this rule at a place. See Finding for the arguments."""
+        """A finding of this rule at a place. The arguments are the fields of the finding."""
         return Finding(self, file, message, position, offset, epoch, node=node)
 
 

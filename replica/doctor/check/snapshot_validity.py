@@ -286,7 +286,7 @@ def judge_compared(
     """The findings of the comparison of a snapshot with the replay up to its end.
 
     compared: None if no replay reached this end. is_readable: whether every record of the snapshot
-    could be read and applied. newer: see is_newer.
+    could be read and applied. newer: the result of is_newer.
     """
     place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
     if newer and (compared is None or not is_readable):

@@ -150,8 +150,8 @@ def _judge_votes(path: str, state: QuorumState, known: Known) -> Iterator[Findin
 def _judge_draft_fields(
     directory: MetadataDirectory, path: str, state: QuorumState
 ) -> Iterator[Finding]:
-    """Findings about clusterId and appliedOffset, which exist only in version 0. Kafka writes an
-    empty text and 0."""
+    """Findings about the fields clusterId and appliedOffset, which only version 0 of quorum-state
+    has. Kafka writes an empty text and 0 into them."""
     fields = dict(state.fields)
     applied = fields.get("appliedOffset")
     end = directory.log_end_offset

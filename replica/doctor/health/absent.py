@@ -26,7 +26,7 @@ class Absence(Enum):
     IDLE = "fenced while it led no partition"
     """The broker was live and led no partition. Kafka fences such a broker at once when it asks for
     its shutdown, without a record of the request (BrokerHeartbeatManager.calculateNextBrokerState).
-    So the log doesn't show whether it was stopped, crashed or was cut off."""
+    So the log doesn't show whether the broker was stopped, crashed or was cut off."""
     FENCED = "fenced"
     """The broker was not unfenced since it registered, or the log doesn't show how it came to be
     fenced."""
@@ -50,8 +50,9 @@ def absent_brokers(cluster: Cluster) -> Mapping[int, Absence]:
 
 
 def may_have_vanished(cluster: Cluster) -> Mapping[int, int]:
-    """The fenced brokers whose registration doesn't show how they came to be fenced. Gives for each
-    the offset of the record that last changed its registration. Empty below _SHUTDOWNS_SINCE."""
+    """The fenced brokers whose registration doesn't show how they came to be fenced. The value is
+    the offset of the record that last changed the broker's registration. Empty below
+    _SHUTDOWNS_SINCE."""
     level, offsets = cluster.metadata_version, cluster.offsets("brokers")
     if level is None or level < _SHUTDOWNS_SINCE:
         return {}

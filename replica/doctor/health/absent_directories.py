@@ -1,6 +1,6 @@
 """Finds the brokers that are down and whose start is a danger unless all their log directories are
-there: with a new, empty one, the broker is elected without any record, and the other replicas
-truncate their logs to its empty one (Kafka elects by the metadata, not by what a disk holds)."""
+there: with a new, empty directory, the broker is elected without any record, and the other replicas
+truncate their logs to its empty log (Kafka elects by the metadata, not by what a disk holds)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.emptied import emptied_brokers
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.model.keys import NO_NODE
 from replica.words import listed, named, shortened
@@ -23,39 +24,46 @@ class AbsentDirectories(NamedTuple):
     registered: int
     """The number of log directories that the broker registered."""
     absent: tuple[str, ...] = ()
-    """The ids of the registered directories that were not given, if others of them were. Empty if
-    none was given, or if nothing is known of what was given."""
+    """The ids of the registered directories that were not given, if other registered directories
+    were given. Empty if none was given, or if nothing is known of what was given."""
     held: tuple[str, ...] = ()
-    """The partitions whose replica lies in an absent directory, those of `waiting` first."""
+    """The partitions whose replica lies in an absent directory, the partitions of `waiting`
+    first."""
     waiting: tuple[str, ...] = ()
     """The partitions without leader that wait for a replica in an absent directory."""
     others: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """For each partition of `waiting`: the live brokers with other replicas of it."""
+    """For each partition of `waiting`: the live brokers with other replicas of the partition,
+    without the emptied brokers, which have to stop."""
     kept: tuple[str, ...] = ()
     """The partitions without leader that wait for a replica in a given directory."""
 
     @property
     def others_up(self) -> tuple[int, ...]:
-        """The live brokers with other replicas of the partitions of `waiting`."""
+        """The brokers of `others`, by id."""
         return tuple(sorted({broker for _, brokers in self.others for broker in brokers}))
 
 
 def absent_directories(cluster: Cluster) -> Mapping[int, AbsentDirectories]:
     """The AbsentDirectories of each broker that is down, by broker id. A broker is left out if it
     has a single log directory, if all its directories were given, or if no partition waits for a
-    replica in an absent one."""
+    replica in an absent directory."""
     found = {}
+    emptied = frozenset(one.broker for one in emptied_brokers(cluster))
     for broker, online in cluster.online_directories.items():
         if broker in cluster.live_brokers or len(online) < 2:
             continue
         given = cluster.given_directories.get(broker, frozenset()) & online
-        if given != online and (one := _of(cluster, broker, online, given)) is not None:
+        if given != online and (one := _of(cluster, broker, online, given, emptied)) is not None:
             found[broker] = one
     return found
 
 
 def _of(
-    cluster: Cluster, broker: int, online: frozenset[str], given: frozenset[str]
+    cluster: Cluster,
+    broker: int,
+    online: frozenset[str],
+    given: frozenset[str],
+    emptied: frozenset[int],
 ) -> AbsentDirectories | None:
     held, waiting, kept = [], [], []
     for key, partition in cluster.partitions.items():
@@ -68,8 +76,8 @@ def _of(
             continue
         held.append(name)
         if is_waiting:
-            up = (one for one in partition.replicas if cluster.can_lead(partition, one))
-            waiting.append((name, tuple(sorted(up))))
+            up = {one for one in partition.replicas if cluster.can_lead(partition, one)}
+            waiting.append((name, tuple(sorted(up - emptied))))
     if not waiting:
         return None
     if not given:

@@ -43,7 +43,8 @@ PartitionKey: TypeAlias = tuple[str, int]
 
 class Lag(NamedTuple):
     """How far a node's log is behind the newest log. end: the end (exclusive) of the part of the
-    newest log that the node has. ms: see lag_ms."""
+    newest log that the node has. ms: the time (ms) from the last record of this part to the newest
+    record, as lag_ms gives it."""
 
     end: int
     ms: int
@@ -72,8 +73,8 @@ class Shortened(NamedTuple):
 
 @dataclass(frozen=True)
 class Cluster:
-    """The newest state of one cluster. `unproven_from` and `uncommitted_from` are None if there is
-    no such record."""
+    """The newest state of one cluster. `unproven_from` is None if all records are proven to be
+    committed; `uncommitted_from` is None if no record is known to be uncommitted."""
 
     image: Image
     cluster_id: str | None = None
@@ -99,11 +100,11 @@ class Cluster:
     """The brokers that a record fenced though they had asked for no shutdown; empty if the log
     wasn't searched for them."""
     idle_when_fenced: frozenset[int] = frozenset()
-    """Those of `vanished` that led no partition when they were fenced."""
+    """The brokers of `vanished` that led no partition when they were fenced."""
     led_from_new_directories: frozenset[PartitionKey] = frozenset()
     """The partitions whose only replica that leads or may lead is in a new log directory, because
-    its broker has lost the former one. The replica may have begun without records. Empty if the
-    log wasn't searched for such partitions."""
+    its broker has lost the former directory. The replica may have begun without records. Empty if
+    the log wasn't searched for such partitions."""
     now: int | None = None
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None
@@ -119,7 +120,7 @@ class Cluster:
     """The time of the record at uncommitted_from, in ms since 1970 (UTC); None without this record,
     or if its batch has no time."""
     lags: Mapping[int, Lag] = field(default_factory=dict)
-    """The lag of each node whose log was given and is far behind the newest one, by node id. A lag
+    """The lag of each node whose log was given and is far behind the newest log, by node id. A lag
     that may come from copying running nodes one after another is left out."""
     own_ends: Mapping[int, OwnEnd] = field(default_factory=dict)
     """The last record in each node's own copy of the log, by node id, for the nodes whose logs were
@@ -152,7 +153,7 @@ class Cluster:
 
     @property
     def metadata_version(self) -> int | None:
-        """The finalized level of metadata.version; None before the first one."""
+        """The finalized level of metadata.version; None if no record names a level."""
         level: int | None = self.values("features").get(METADATA_VERSION)
         return level
 
@@ -201,7 +202,7 @@ class Cluster:
     @cached_property
     def online_directories(self) -> Mapping[int, frozenset[str]]:
         """The log directories that each registered broker has online. Brokers before Kafka 3.7,
-        which name none, are left out."""
+        which name no directories, are left out."""
         return {
             broker_id: frozenset(fields["logDirs"])
             for broker_id, fields in self.values("brokers").items()
@@ -223,8 +224,9 @@ class Cluster:
     @cached_property
     def down_unfenced(self) -> frozenset[int]:
         """The nodes that are down by the verdict, though no record fences their brokers: the quorum
-        has no leader that could write one. They are those that the verdict names, and voters that
-        stopped before the newest log ends. Empty before the verdict was made."""
+        has no leader that could write such a record. These nodes are the nodes that the verdict
+        names, and the voters that stopped before the newest log ends. Empty before the verdict was
+        made."""
         if self.by_verdict is None or not self.by_verdict.is_sure:
             return frozenset()
         stopped = self.voters & (frozenset(self.lags) | self.stopped_together)
@@ -238,10 +240,9 @@ class Cluster:
 
     @property
     def voters_down(self) -> frozenset[int]:
-        """The voters whose node is down, or shutting down: the node is also a broker
-        (process.roles=broker,controller), and this broker is fenced or shutting down, or the node
-        is down by the verdict. The log doesn't show whether a node that is only a controller is
-        down."""
+        """The voters whose node is down or shutting down: the verdict says so, or the node is also
+        a broker (process.roles=broker,controller) that is fenced or shutting down. The log doesn't
+        show whether a node that is only a controller is down."""
         return self.voters & (self.fenced_brokers | self.down_unfenced)
 
     @cached_property
@@ -254,7 +255,7 @@ class Cluster:
 
     @cached_property
     def late_nodes(self) -> frozenset[int]:
-        """The nodes whose logs are known to be behind, without those of stopped_together."""
+        """The nodes whose logs are known to be behind, without the voters of stopped_together."""
         return frozenset(self.lags) - self.stopped_together
 
     @cached_property
@@ -273,16 +274,18 @@ class Cluster:
 
     @cached_property
     def no_leader(self) -> NoLeader | None:
-        """Why the quorum has no leader, or may have none; None if nothing shows that it lacks one.
-        While there is no leader, no partition gets another leader, and no change is accepted."""
+        """Why the quorum has no leader, or may have none; None if nothing shows that it lacks a
+        leader. While there is no leader, no partition gets another leader, and no change is
+        accepted."""
         if self.quorum is not None and self.quorum.is_leaderless:
-            return NoLeader("had no leader when the directories were copied", is_sure=True)
+            found = NoLeader("had no leader when the directories were copied", is_sure=True)
+            return found._replace(first=(self.by_verdict or found).first)
         unreliable, count = self.voters & self.unreliable_voters, len(self.voters)
         if self.by_verdict is not None or not (unreliable and is_blocking(len(unreliable), count)):
             return self.by_verdict
         why = uncounted_text(unreliable) + ", and it is the only voter" * (count == 1)
         which = named("voter", [str(one) for one in sorted(unreliable)])
-        first = f"do what `kraftlake check` says about {which}, and ask again"
+        first = f"do what `kraftlake check` says about {which}"
         return NoLeader(f"has perhaps no leader ({why})", is_sure=False, first=first)
 
     @property
@@ -344,7 +347,7 @@ class Cluster:
         return f"{self.values('topics')[key[0]]}-{key[1]}"
 
     def min_isr(self, key: PartitionKey, partition: Partition) -> int | None:
-        """The partition's min.insync.replicas; None if unknown: see MinIsrs.of."""
+        """The partition's min.insync.replicas; None if unknown, as in MinIsrs.of."""
         return self.min_isrs.of(self.values("topics")[key[0]], partition)
 
     @cached_property

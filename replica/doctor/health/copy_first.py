@@ -28,8 +28,8 @@ class CopyFirst(NamedTuple):
 
     broker: int
     truncated: tuple[str, ...]
-    """The partitions that were elected uncleanly without this broker, which truncates its replica
-    to the log of the new leader."""
+    """The partitions whose leader was elected uncleanly without this broker, which truncates its
+    replica to the log of the new leader."""
     shortened: tuple[str, ...] = ()
     """The topics whose retention was shortened while this broker was down."""
     begun_again: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from replica.model.keys import NO_NODE
 from replica.model.voters import majority
 
 KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
-"""Failure.kind: the values are part of the output of `state --exposure --json`."""
+"""The values of Failure.kind, which are part of the output of `state --exposure --json`."""
 MOST_PAIRS = 4_000_000
 """The most pairs of brokers whose failures are computed: the pairs of 2,800 brokers. A log of 1 MB
 can register 10,000 brokers, which make 50 million pairs."""
@@ -94,7 +94,7 @@ class HarmTally:
         self.with_pairs = with_pairs
         self._totals: defaultdict[Failure, int] = defaultdict(int)
         self._unled: defaultdict[Failure, int] = defaultdict(int)
-        """As _totals, for failures that take the quorum's majority."""
+        """The numbers of _totals for the case that the failures take the quorum's majority."""
         self.touched: set[Failure] = set()
 
     def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:
@@ -116,7 +116,8 @@ class HarmTally:
         return self._total(failures, is_unled=is_unled) % _MAY_BE_BELOW
 
     def may_be_below(self, *failures: Failure, is_unled: bool = False) -> int:
-        """The number of partitions that may be below min.insync.replicas after these failures."""
+        """The number of partitions that may be below min.insync.replicas after these failures.
+        is_unled: as for `total`."""
         return self._total(failures, is_unled=is_unled) // _MAY_BE_BELOW
 
     def _total(self, failures: Iterable[Failure], *, is_unled: bool) -> int:

@@ -40,8 +40,8 @@ from replica.scan.segments import is_large
 
 _BEGIN, _END, _ = MARKERS
 _MOST_IN_TRANSACTION = 10_000
-"""The most records that are read to find the end of a transaction that may have begun before
-them."""
+"""The most records that are read to find the end of a transaction that may have begun before the
+first of them."""
 _MOST_STEPS = 200_000
 """A log with more offsets than this is not replayed a second time."""
 _SHORTENING = tuple(name.encode() for name in NAMES)

@@ -73,8 +73,8 @@ def _judge(cluster: Cluster, key: PartitionKey, partition: Partition) -> Iterato
 def _may_lack_records(
     cluster: Cluster, key: PartitionKey, partition: Partition
 ) -> Iterator[tuple[Rule, str]]:
-    """As _judge, for a partition whose leader was elected uncleanly, or that is one of
-    Cluster.led_from_new_directories."""
+    """(rule, text about the partition) for each rule that holds because the partition's leader was
+    elected uncleanly, or because the partition is one of Cluster.led_from_new_directories."""
     is_new, is_alone = key in cluster.led_from_new_directories, len(partition.replicas) == 1
     if is_new:
         yield health.LEADER_IN_NEW_DIRECTORY, _began_again(partition)

@@ -201,8 +201,9 @@ def _totals(tally: HarmTally) -> tuple[int, int]:
 
 
 def _known(standing: Standing, failure: Failure) -> Exposure | None:
-    """The exposure with may_be_below = 0. The moment since which a failure does harm doesn't depend
-    on partitions of which it is unknown whether they are harmed."""
+    """The exposure with may_be_below = 0; None if the failure can't happen. The moment since which
+    a failure does harm doesn't depend on partitions of which it is unknown whether they are
+    harmed."""
     exposure = standing.exposure(failure)
     return None if exposure is None else exposure._replace(may_be_below=0)
 

@@ -4,14 +4,16 @@ then."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from replica.doctor.health.cluster import Beginning, Cluster
-from replica.doctor.health.leaderless import Outage
+from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
+from replica.doctor.health.leaderless import Outage, Outages
 from replica.doctor.health.min_isrs import MIN_ISR
 from replica.doctor.health.rewound import RewoundPartitions, VisibleChange, put_all
 from replica.metadata.changes.brokers_seen import is_fencing, is_new_process
+
+_MOMENT_MS = 1000
 
 
 class Fencing(NamedTuple):
@@ -48,10 +50,13 @@ class Refusal(NamedTuple):
 
 
 def refusals(
-    cluster: Cluster, outages: Sequence[Outage], steps: Iterable[VisibleChange]
+    cluster: Cluster, found: Outages, steps: Iterable[VisibleChange]
 ) -> tuple[Refusal, ...]:
-    """A Refusal for each of these outages whose first change is known, in the order of the outages.
-    steps: the changes, newest first."""
+    """A Refusal for each time of refused writes whose first change is known, the oldest first. A
+    moment that began an outage of today is left out: see _is_moment. steps: the changes, newest
+    first."""
+    out_now = frozenset[PartitionKey]().union(*(one.lasting for each in found for one in each))
+    outages = [one for one in found.refusing if not _is_moment(one, out_now)]
     waiting = [one for one in outages if one.began.offset >= 0]
     if not waiting:
         return ()
@@ -76,6 +81,15 @@ def refusals(
         for one in outages
         if one.began in told
     )
+
+
+def _is_moment(one: Outage, out_now: frozenset[PartitionKey]) -> bool:
+    """Whether partitions refused writes for less than a second, and are out in the newest state:
+    the outage went on, because they lost their leader or refuse writes again. out_now: the
+    partitions without leader, and those that refuse writes."""
+    began, ended = one.began.at, None if one.ended is None else one.ended.at
+    is_short = began is not None and ended is not None and 0 <= ended - began < _MOMENT_MS
+    return is_short and not out_now.isdisjoint(one.first)
 
 
 def _is_at(began: Beginning, step: VisibleChange) -> bool:

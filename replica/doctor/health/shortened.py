@@ -80,8 +80,8 @@ def shortened_while_down(
 
 
 def _is_younger(one: Shortened, created: int | None, now: int | None) -> bool:
-    """Whether the topic is younger than its new retention.ms. created: when it was created, in ms
-    since 1970 (UTC); None if the steps don't show it."""
+    """Whether the topic is known to be younger than its new retention.ms. created: when it was
+    created, in ms since 1970 (UTC); None if the steps don't show it."""
     limit = _limit(one.now)
     if created is None or now is None or limit is None:
         return False

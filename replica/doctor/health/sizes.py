@@ -10,7 +10,7 @@ from replica.doctor.health.log_content import LogContent
 from replica.metadata.image.image import KINDS, Image
 
 ENTITY, TOPIC, RECORD = "entity", "topic", "record"
-"""EntitySize.about: the values are part of the output of `state --sizes --json`."""
+"""The values of EntitySize.about, which are part of the output of `state --sizes --json`."""
 _MS_PER_HOUR = 3_600_000
 
 

@@ -43,7 +43,7 @@ def needed_release(cluster: Cluster) -> str:
 
 
 def needed_by(finding: Finding) -> str:
-    """The result of needed_release, from the finding."""
+    """The result of needed_release, taken from the message of a finding of judge_unsupported."""
     return finding.message.removesuffix(_READS)
 
 

@@ -39,9 +39,12 @@ class Reason(NamedTuple):
     """The offset of the record that shows the reason; None if no record shows it."""
     is_of_partition: bool = False
     """Whether the reason is about one partition, of which there may be thousands."""
+    is_refusal: bool = False
+    """Whether Kafka refuses the change, also once the quorum has a leader."""
 
 
 unsafe = partial(Reason, ChangeSafety.UNSAFE)
+refused = partial(Reason, ChangeSafety.UNSAFE, is_refusal=True)
 unknown = partial(Reason, ChangeSafety.UNKNOWN)
 note = partial(Reason, ChangeSafety.SAFE)
 done = partial(Reason, ChangeSafety.NOTHING_TO_DO)
@@ -55,7 +58,7 @@ class Preflight:
     """The change in words."""
     reasons: tuple[Reason, ...]
     """The reasons: first the reasons about no single partition, then the reasons about single
-    partitions, the gravest first in both parts."""
+    partitions, the gravest first in both parts, and of these the refusals by Kafka."""
     needs: tuple[str, ...] = ()
     """Conditions on which the change relies while it runs, and which the state can't show."""
     first: tuple[str, ...] = ()
@@ -75,6 +78,11 @@ class Preflight:
         return gravest(answers)
 
     @property
+    def is_refused(self) -> bool:
+        """Whether Kafka refuses the change, also once the quorum has a leader."""
+        return any(reason.is_refusal for reason in self.reasons)
+
+    @property
     def is_conditional(self) -> bool:
         """Whether the answer holds only under the conditions in `needs`."""
         return bool(self.needs) and self.answer in (ChangeSafety.SAFE, ChangeSafety.NOTHING_TO_DO)
@@ -92,7 +100,8 @@ def gravest(answers: Iterable[ChangeSafety]) -> ChangeSafety:
 
 def preflight(action: str, reasons: list[Reason], needs: tuple[str, ...] = ()) -> Preflight:
     """A Preflight with these reasons, which are sorted here."""
-    ordered = sorted(
-        reasons, key=lambda one: (one.is_of_partition, _GRAVEST_FIRST.index(one.answer))
-    )
-    return Preflight(action, tuple(ordered), needs)
+
+    def place(one: Reason) -> tuple[bool, int, bool]:
+        return one.is_of_partition, _GRAVEST_FIRST.index(one.answer), not one.is_refusal
+
+    return Preflight(action, tuple(sorted(reasons, key=place)), needs)

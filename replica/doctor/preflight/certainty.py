@@ -29,6 +29,7 @@ from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import UNCOUNTED, VoterDoubt
 from replica.words import up_to
 
+_AGAIN = "; then ask again with new copies"
 _MORE = "`kraftlake check` says more"
 CHOOSE_FIRST = (
     "start no node and change nothing: `kraftlake recover --plan` with the same directories says "
@@ -57,15 +58,16 @@ def grounded(found: Preflight, cluster: Cluster) -> Preflight:
     judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
     first, order = found.first, found.order
     if no_leader is not None and found.asks_quorum:
-        first, order = tuple(dict.fromkeys((no_leader.first, *first))), ()
+        again = "" if found.is_refused else _AGAIN
+        first, order = (f"{no_leader.first}{again}", *first), ()
     return replace(judged, first=first, order=order, asks_quorum=found.asks_quorum)
 
 
 def _perhaps_none(found: Preflight, cluster: Cluster) -> NoLeader | None:
     """The doubt whether the quorum has a leader; None if there is no doubt, if the change needs no
-    leader, or if the change isn't safe for other reasons."""
-    is_safe = found.answer is ChangeSafety.SAFE
-    return leader_in_doubt(cluster) if is_safe and found.asks_quorum else None
+    leader, or if the change is unsafe in any case."""
+    may_go = found.answer in (ChangeSafety.SAFE, ChangeSafety.UNKNOWN)
+    return leader_in_doubt(cluster) if may_go and found.asks_quorum else None
 
 
 def _without_leader(found: Preflight, no_leader: NoLeader | None) -> Iterator[Reason]:

@@ -28,7 +28,7 @@ class NodeReading(NamedTuple):
     is_whole: bool = True
     """Whether the whole log of the node could be read."""
     is_of_quorum: bool = False
-    """Whether this is the log of a running quorum, not a node's directory: each node may have a
+    """Whether the log of a running quorum was read, not a node's directory: each node may have a
     newer snapshot, after which it reads less of the log."""
 
     @property
@@ -109,7 +109,8 @@ def _is_in_force(cluster: Cluster, reader: Reader, subject: str) -> bool:
 
 
 def _way_out(cluster: Cluster, reader: Reader, subject: str) -> str:
-    """What can be done about a level that the release doesn't support; "" for all else."""
+    """What can be done about a level or a bootstrap file that the release can't read, as the end of
+    a text; "" for all else."""
     if subject == BOOTSTRAP:
         return ". A log with records needs this file no more: put it aside"
     is_metadata = subject == METADATA_VERSION

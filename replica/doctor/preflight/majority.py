@@ -18,6 +18,7 @@ from replica.words import duration_text, named, number
 
 NO_LOG = "no log shows that"
 """The reason why a condition isn't proven, as text."""
+_IF_NONE = "if kafka-metadata-quorum.sh describe --status names no leader"
 
 
 def majority_reason(
@@ -117,7 +118,7 @@ def majority_needs(
 def leader_in_doubt(cluster: Cluster) -> NoLeader | None:
     """Why the quorum has perhaps no leader: voters are behind, have stopped, or have disks that
     can't be relied on, and without them and the voters that were not given no majority is left.
-    None where nothing shows that a voter is missing."""
+    None where nothing shows that a voter is missing, or where a majority is left."""
     if cluster.quorum is None or not cluster.voters & cluster.uncounted_voters:
         return None
     absent = {one.key.node_id for one in cluster.quorum.in_doubt(*NOT_AT_HAND)}
@@ -136,12 +137,13 @@ def leader_in_doubt(cluster: Cluster) -> NoLeader | None:
     why.append(f"{_voters(unseen)} {'was' if len(unseen) == 1 else 'were'} not given")
     start = f"do what `kraftlake check` says about {_voters(unreliable)}"
     if late:
-        disk = "its own disk if it is" if len(late) == 1 else "their own disks if they are"
-        start = f"start {_voters(late)} with {disk} down"
+        is_one, seen = len(late) == 1, cluster.voters_up - unseen
+        start = f"start {_voters(late)} with {'its own disk' if is_one else 'their own disks'}"
+        if len(seen | late) >= needed:
+            start += f": with {_voters(seen)} {'it is' if is_one else 'they are'} a majority"
     return NoLeader(
         f"has perhaps no leader: {needed} of the {_voters(cluster.voters)} have to run and be "
         f"caught up ({', '.join(why)})",
         is_sure=False,
-        first=f"{start}, make sure that the quorum has a leader (kafka-metadata-quorum.sh describe "
-        "--status), and ask again with new copies",
+        first=f"{_IF_NONE}, {start}",
     )

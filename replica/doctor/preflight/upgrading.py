@@ -14,6 +14,7 @@ from replica.doctor.preflight.answer import (
     done,
     note,
     preflight,
+    refused,
     unknown,
     unsafe,
 )
@@ -41,7 +42,7 @@ def upgrade(cluster: Cluster, release: str) -> Preflight:
             if kept is None
             else f"It refuses the downgrade, too: {kept}"
         )
-        return preflight(action, [unsafe(METADATA_VERSION, told, at)])
+        return preflight(action, [refused(METADATA_VERSION, told, at)])
     return _change(cluster, action, wanted)
 
 
@@ -60,10 +61,10 @@ def downgrade(cluster: Cluster, release: str) -> Preflight:
         kept = why_kept(now, wanted)
         if now < wanted:
             told = f"is at {release_of(now)}, which is lower: Kafka refuses the downgrade"
-            return preflight(action, [unsafe(METADATA_VERSION, told, at)])
+            return preflight(action, [refused(METADATA_VERSION, told, at)])
         if kept is not None:
             told = f"is at {release_of(now)}: Kafka refuses it, also with --unsafe: {kept}"
-            return preflight(action, [unsafe(METADATA_VERSION, told, at)])
+            return preflight(action, [refused(METADATA_VERSION, told, at)])
     judged = _change(cluster, action, wanted)
     return preflight(action, [*judged.reasons, *_to_lower_too(cluster, release)])
 
@@ -109,7 +110,7 @@ def _blockers(cluster: Cluster, nodes: Iterable[RegisteredNode], wanted: int) ->
         told += node.removal
         if node.fields.get("fenced"):  # only a broker has this field
             told += f"; it is fenced: {_if_gone(cluster, int(node.name.split()[-1]))}"
-        yield unsafe(node.name, told, node.offset)
+        yield refused(node.name, told, node.offset)
 
 
 def _if_gone(cluster: Cluster, broker: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from replica.doctor.health.cluster import Cluster, listed
 from replica.doctor.health.features import highest_levels
@@ -13,6 +14,7 @@ from replica.doctor.preflight.answer import (
     done,
     note,
     preflight,
+    refused,
     unknown,
     unsafe,
 )
@@ -43,14 +45,13 @@ def remove_voter(cluster: Cluster, voter: int) -> Preflight:
     left = cluster.voters - {voter}
     if cluster.voters and voter not in cluster.voters:
         told = f"is none of the voters {listed(sorted(cluster.voters))}: Kafka refuses it"
-        reasons.append(unsafe(f"voter {voter}", told))
+        reasons.append(refused(f"voter {voter}", told))
     elif cluster.voters and not left:
-        reasons.append(unsafe(f"voter {voter}", "is the last one: Kafka refuses it"))
+        reasons.append(refused(f"voter {voter}", "is the last one: Kafka refuses it"))
     else:
         reasons += _tolerance(len(cluster.voters), len(left))
         reasons += [*_majority(cluster, cluster.voters)] or _majority(cluster, left)
-    needs = (*_leader_needs(cluster, left), *majority_needs(cluster, left))
-    return preflight(action, reasons, needs)
+    return _judged(cluster, action, reasons, left)
 
 
 def add_voter(cluster: Cluster, voter: int) -> Preflight:
@@ -59,22 +60,21 @@ def add_voter(cluster: Cluster, voter: int) -> Preflight:
     reasons = [*_of_dynamic_quorum(cluster)]
     registration = cluster.values("controllers").get(voter)
     if voter in cluster.voters:
-        reasons.append(unsafe(f"voter {voter}", "votes already: Kafka refuses it"))
+        reasons.insert(0, refused(f"node {voter}", "is a voter already: Kafka refuses it"))
     elif registration is None:
         told = "no controller of this id is registered: start it as an observer first"
         reasons.append(unknown(f"controller {voter}", told))
     elif highest_levels(registration).get(KRAFT_VERSION, 0) < 1:
         at = cluster.offsets("controllers")[voter]
-        reasons.append(unsafe(f"controller {voter}", f"does not support {KRAFT_VERSION} 1", at))
+        reasons.append(refused(f"controller {voter}", f"does not support {KRAFT_VERSION} 1", at))
     count = len(cluster.voters)
     if voter not in cluster.voters and count:
         reasons += _tolerance(count, count + 1)
     joined = cluster.voters | {voter}
     if voter not in cluster.voters:
         reasons += [*_majority(cluster, cluster.voters)] or _majority(cluster, joined)
-    needs = (*_leader_needs(cluster, joined), *majority_needs(cluster, joined))
     caught_up = f"controller {voter} has to have caught up with the leader"
-    return preflight(f"add voter {voter}", reasons, (*needs, caught_up))
+    return _judged(cluster, f"add voter {voter}", reasons, joined, caught_up)
 
 
 def to_dynamic(cluster: Cluster) -> Preflight:
@@ -94,13 +94,13 @@ def to_dynamic(cluster: Cluster) -> Preflight:
             reasons.append(unsafe(f"voter {voter}", "is not registered as a controller"))
         elif highest_levels(registration).get(KRAFT_VERSION, 0) < 1:
             told = f"does not support {KRAFT_VERSION} 1"
-            reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
+            reasons.append(refused(f"voter {voter}", told, offsets[voter]))
         elif highest_levels(registration).get(METADATA_VERSION, 0) < UPGRADES_FROM_STATIC:
             told = (
                 "is older than Kafka 4.1, which is the first that can do it; a leader of 3.9 says "
                 "that it has done it, and does nothing"
             )
-            reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
+            reasons.append(refused(f"voter {voter}", told, offsets[voter]))
         if voter in cluster.voters_down:
             told = "is down, as its broker is fenced: the leader has to hear from every voter"
             reasons.append(unknown(f"voter {voter}", told, cluster.offsets("brokers")[voter]))
@@ -111,10 +111,26 @@ def to_dynamic(cluster: Cluster) -> Preflight:
     return preflight(action, reasons, (told,))
 
 
+def _judged(
+    cluster: Cluster, action: str, reasons: list[Reason], voters: frozenset[int], *needs: str
+) -> Preflight:
+    """The judgement of a change to these voters. A change that Kafka refuses needs nothing. needs:
+    those of this change besides the majorities."""
+    found = preflight(action, reasons)
+    if found.is_refused:
+        return found
+    of_voters = (*_leader_needs(cluster, voters), *majority_needs(cluster, voters))
+    return replace(found, needs=(*of_voters, *needs))
+
+
 def _of_dynamic_quorum(cluster: Cluster) -> Iterator[Reason]:
     if cluster.level(KRAFT_VERSION) < 1:
-        told = "is 0: the voters are static (controller.quorum.voters), and Kafka refuses it"
-        yield unsafe(KRAFT_VERSION, told)
+        once = "" if cluster.no_leader is None else ", once the quorum has a leader"
+        yield refused(
+            KRAFT_VERSION,
+            "is 0: the voters are static, and Kafka refuses it; only a restart of all nodes with "
+            f"another controller.quorum.voters changes them{once}",
+        )
     elif not cluster.voters:
         yield unknown("voters", "the state names none")
 
@@ -145,7 +161,7 @@ def _leader_needs(cluster: Cluster, voters: frozenset[int]) -> tuple[str, ...]:
 
 
 def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:
-    """A reason if no majority of the new set, which has to commit the change, is left."""
+    """A reason if no majority of `voters`, a set that has to commit the change, is left."""
     reason = majority_reason(cluster, "voters", voters)
     if voters and reason.answer is not ChangeSafety.SAFE:
         yield reason

@@ -130,8 +130,8 @@ def _is_contradicted(group: GroupComparison, commitment: Commitment, log: Replic
 def _on_branch(
     group: GroupComparison, commitment: Commitment, tip: ReplicaLog, log: ReplicaLog
 ) -> Ranges:
-    """The part of `log` that is on the branch of `tip`, proven or not. Superseded entries never
-    are."""
+    """The unproven entries of `log` that are on the branch of `tip`. Superseded entries are never
+    on the branch."""
     unproven = commitment.ranges(log.key, EntryCommitment.UNPROVEN)
     if log is tip:
         return unproven

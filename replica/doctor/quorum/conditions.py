@@ -28,10 +28,9 @@ class NoLeader(NamedTuple):
     """A clause about the quorum, such as `has perhaps no leader, by the verdict`."""
     is_sure: bool
     first: str = (
-        "make sure that the quorum has a leader (kafka-metadata-quorum.sh describe --status), and "
-        "ask again"
+        "make sure that the quorum has a leader (kafka-metadata-quorum.sh describe --status)"
     )
-    """What to do before a change."""
+    """What to do before a change, as a clause."""
     down: frozenset[int] = frozenset()
     """The nodes that are down by the verdict, or reach no voter that runs. No record fences their
     brokers, because only a leader writes one."""
@@ -75,7 +74,8 @@ def late_voters(quorum: KnownQuorum) -> tuple[KnownVoter, ...]:
 
 
 def own_disk_needs(voters: Iterable[KnownVoter]) -> Iterator[str]:
-    """For each of these late voters the condition under which its node may start, as a sentence."""
+    """For each of these voters (see late_voters) a clause with the condition under which its node
+    may start."""
     for voter in voters:
         yield (
             f"node {voter.key.node_id} has to start with its own disk, not with an older copy: its "
@@ -85,7 +85,7 @@ def own_disk_needs(voters: Iterable[KnownVoter]) -> Iterator[str]:
 
 
 def if_its_own(voters: Iterable[KnownVoter]) -> str:
-    """The step that starts these late voters, as a sentence that ends with the condition."""
+    """A sentence that says to start these voters (see late_voters), and on which condition."""
     late = list(voters)
     nodes = named("node", [str(voter.key.node_id) for voter in late])
     least = duration_text(min(voter.behind_ms or 0 for voter in late))

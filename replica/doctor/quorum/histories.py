@@ -25,8 +25,8 @@ class LogConflict:
     if they aren't."""
     mixed: ReplicaKey | None = None
     """The replica of the two whose log isn't as the leader wrote it: below `same_from` the log
-    differs from that of the leader who wrote the entry there. None if the logs at hand don't show
-    it."""
+    differs from that of the leader who wrote the entry there. None if the logs at hand show of
+    neither log that it isn't as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,8 @@ def _grouped(
 
 
 def whole_conflicts(conflicts: Iterable[LogConflict]) -> list[LogConflict]:
-    """The conflicts between logs that aren't a mix of two histories."""
+    """The conflicts between logs that aren't a mix of two histories; all conflicts if there are no
+    such."""
     found = [*conflicts]
     mixed = {node for one in mixes_in(found) for node in one.nodes}
     whole = [one for one in found if mixed.isdisjoint((one.a.node_id, one.b.node_id))]
@@ -125,8 +126,9 @@ def conflicts_in(group: GroupComparison) -> Iterator[LogConflict]:
 def _not_as_written(
     group: GroupComparison, pair: tuple[ReplicaKey, ReplicaKey], seam: int
 ) -> ReplicaKey | None:
-    """See LogConflict.mixed. A leader appends to its own log, so below `seam` the leader's log is
-    the right one."""
+    """The value of LogConflict.mixed for a pair whose logs are the same again from `seam` on. A
+    leader appends to its own log, so below `seam` the leader's log is the right one. None if no
+    leader's log shows which log of the pair is the mix."""
     logs = {log.key: log for log in group.holding}
     batch = logs[pair[0]].batch_at(seam)
     leaders = [log for log in group.holding if batch and batch.epoch in log.led_epochs]

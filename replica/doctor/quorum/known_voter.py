@@ -190,5 +190,5 @@ class KnownVoter:
         return "a part of its log can't be read, so nobody knows all that it holds"
 
     def holds(self, offset: int) -> bool:
-        """Whether the voter is known to hold this entry of the newest log."""
+        """Whether the voter is known to hold the entry of the newest log at `offset`."""
         return self.held_end is not None and offset < self.held_end

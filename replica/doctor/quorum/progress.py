@@ -24,10 +24,11 @@ class CommittedProgress:
 
     high_watermark: int | None
     """A lower bound of the replica's high watermark. All offsets below it are in the log, and
-    `proof` shows that they are committed."""
+    `proof` shows that they are committed. None if nothing is proven."""
     proof: Proof | None
     agreed_end: int
-    """The end of the part of the agreed branch that the replica holds, or has in a snapshot."""
+    """The end (exclusive) of the part of the agreed branch that the replica holds, or has in a
+    snapshot."""
     own_records: int
     """The number of records from agreed_end on that the replica holds and the branch lacks."""
 
@@ -65,7 +66,7 @@ def _evidence(
 
 
 def _tells(group: GroupComparison, proof: Proof, log: ReplicaLog, end: int) -> bool:
-    """Whether the log that the proof is about holds the same entry below `end` as `log` does."""
+    """Whether the log that the proof is about holds the same last entry before `end` as `log`."""
     if proof.key == log.key:
         return True
     spans = group.between(log.key, proof.key).spans

@@ -40,8 +40,8 @@ class RankedReplica:
     """The winner's snapshot that the replica has to fetch, because the winner can't send it a
     diverging epoch; None if it needs no snapshot."""
     may_lose: Ranges = ()
-    """The offsets, ascending, of the replica's entries that are lost if another voter wins that
-    lacks them."""
+    """The offsets, ascending, of the replica's entries that are lost if a voter without them
+    wins."""
 
 
 def refusals(

@@ -102,7 +102,7 @@ class RecoveryPlan:
     def outvoted(self) -> frozenset[ReplicaKey]:
         """The replicas that can't be elected: reliable voters with a better log refuse them their
         vote, and the other voters that their own logs name are no majority. So no log is truncated
-        to follow them. Empty if it is unknown which history is right."""
+        to follow them. Empty if it is unknown which history is right, or who the voters are."""
         quorum, logs = self.quorum, [standing.log for standing in self.ranking]
         if quorum.is_conflicting or not quorum.voter_sets:
             return frozenset()
@@ -151,8 +151,9 @@ class RecoveryPlan:
 
     @property
     def _stood_still(self) -> bool:
-        """Whether the logs show it: they were copied one after the other, and end alike. A voter
-        that may be cut off since long has its own condition (late_voters)."""
+        """Whether the logs show that none of them grew while the directories were copied: they were
+        copied one after another, and end alike. A voter that may have been cut off for a long time
+        has a condition of its own (late_voters)."""
         late = {voter.key for voter in late_voters(self.quorum)}
         ends = [
             one.log.position()

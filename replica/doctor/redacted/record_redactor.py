@@ -119,7 +119,8 @@ def _envelope(value: bytes) -> bytes:
 
 
 def _still_unreadable(value: bytes) -> bytes:
-    """Bytes that begin with `value` and can't be decoded."""
+    """Bytes that can't be decoded: `value` alone, or with FILL behind it; empty if both can be
+    decoded."""
     for candidate in (value, value + FILL):
         try:
             decode(candidate)

@@ -22,7 +22,7 @@ class CapturedNode:
     """The node's files by their paths in its log directory. The folder of the metadata log has
     Kafka's name there."""
     log: ReplicaLog
-    """The log in these files, as a value."""
+    """The log in `files`, as a value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,8 @@ def smallest_loss(
     seeds: range,
     show: Callable[[ScenarioStep], None] = lambda step: None,
 ) -> Search:
-    """Try all sets of up to `bound` failures, the smaller ones first. show: a function that is
-    called with each set before it is tried."""
+    """Try sets of up to `bound` failures, the smaller ones first, until one loses records or all
+    are tried. show: a function that is called with each set before it is tried."""
     sets, may_lose = 0, None
     for step in _failures(captured, bound):
         sets += 1

@@ -158,7 +158,8 @@ class RehearsedQuorum:
         )
 
     def _leader_at_its_end(self) -> SimulatedHost | None:
-        """The leader, once all nodes have started and it has committed its whole log."""
+        """The leader, once all nodes have started and it has committed its whole log; None before
+        that."""
         if self.simulation.schedule.now <= self._starting_until:
             return None
         leader = self.leader()
@@ -181,8 +182,9 @@ class RehearsedQuorum:
         return now - self._standing_since > STILL_MS
 
     def _stand(self) -> tuple[Standing | None, ...]:
-        """The standing of each node. Once the leader has committed its whole log, changed roles
-        don't count. Before that, a candidate may still win an election."""
+        """The standing of each node; None for a node that doesn't run. Once the leader has
+        committed its whole log, changed roles don't count. Before that, a candidate may still win
+        an election."""
         is_led = self._leader_at_its_end() is not None
         hosts = (node.host for node in self.simulation.nodes.values())
         return tuple(None if host is None else _standing(host, is_led=is_led) for host in hosts)

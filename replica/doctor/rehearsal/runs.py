@@ -37,7 +37,7 @@ class OutcomeRuns:
 
     outcome: Outcome
     seeds: tuple[int, ...]
-    """The seeds of these runs, ascending."""
+    """The seeds of the runs with this outcome, ascending."""
     epochs: tuple[int, int] | None
     """The lowest and the highest epoch of the leaders at the end; None without a leader."""
 

@@ -82,9 +82,10 @@ class Scenario:
         return False
 
     def says(self, node_id: int) -> bool:
-        """Whether the steps say what happens to the node: a step names it, or the first step lists
-        all nodes that start. For each node whose disk wasn't captured, the steps must say this,
-        because no run can show what the node would do."""
+        """Whether the steps say what happens to the node: a step takes its power, replaces its disk
+        or removes it from the voters, or the first step lists all nodes that start. For each node
+        whose disk wasn't captured, the steps must say this, because no run can show what the node
+        would do."""
         named = {node_id for step in self.steps for node_id in (*step.dead, *step.replaced)}
         removed = {step.remove_voter for step in self.steps}
         return self.steps[0].start is not None or node_id in named | removed

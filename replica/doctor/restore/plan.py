@@ -62,7 +62,7 @@ class RestorePlan:
     image: Image
     """The first state of the new cluster."""
     changes: tuple[RestoreDifference, ...]
-    """The differences of this state from the old cluster's."""
+    """The differences of `image` from the old cluster's state."""
 
     def records(self) -> tuple[MetadataRecord, ...]:
         """The records in the order of a snapshot: features come first."""

@@ -55,17 +55,18 @@ class NodeConfig:
         return {line.key: line for line in self.lines}
 
     def text(self, name: str) -> str | None:
-        """A value without surrounding white space; None if the key is missing."""
+        """The value of a key without surrounding white space; None if the key is missing."""
         line = self.settings.get(name)
         return None if line is None else line.value.strip()
 
     def words(self, name: str) -> tuple[str, ...]:
-        """The elements of a comma-separated list."""
+        """The elements of a comma-separated list; none if the key is missing or its value empty."""
         text = self.text(name)
         return tuple(part.strip() for part in text.split(",")) if text else ()
 
     def number(self, name: str) -> int | None:
-        """An integer; None if the key is missing, or if the value is not an integer."""
+        """The value of a key as an integer; None if the key is missing, or the value is no
+        integer."""
         text = self.text(name) or ""
         return int(text) if _WHOLE_NUMBER.fullmatch(text) else None
 

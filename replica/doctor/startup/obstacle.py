@@ -49,8 +49,8 @@ class NodeLog:
     """(the epoch of the last batch, the log end offset (exclusive)); the epoch is -1 without a
     batch."""
     unread: tuple[UnreadPlace, ...] = ()
-    """The places in this directory that the node's release can't read, each with the file's name in
-    messages. They end the node's process."""
+    """The places in the node's directory that its release can't read, each with the file's name in
+    messages. Such a place ends the node's process."""
     broken: tuple[Finding, ...] = ()
     """The findings about the log's files with which Kafka doesn't start."""
 

@@ -122,8 +122,8 @@ def _addresses(found: Sequence[Address]) -> str:
 
 def home_cluster(nodes: Sequence[StartingNode]) -> str | None:
     """The cluster to which the nodes belong: the cluster that most controllers name. Among several
-    clusters, a cluster with records is preferred, then the first. None if no node names a cluster.
-    """
+    clusters that equally many name, one with records is preferred, then the first. None if none is
+    named. Without a controller, all nodes count."""
     controllers = [one for one in nodes if one.config.is_controller] or list(nodes)
     ids = [one.cluster_id for one in controllers if one.cluster_id is not None]
     with_records = {one.cluster_id for one in controllers if one.own_log.has_records}

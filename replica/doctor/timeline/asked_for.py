@@ -41,7 +41,8 @@ class AskedForChanges:
             yield f"{kind}_*"
 
     def earlier(self, end: int) -> int:
-        """The number of older changes of the kinds that `patterns` names."""
+        """The number of changes before the last day before `end`, of the kinds with changes in this
+        day (see `patterns`)."""
         recent = self.since(end - DAY_MS)
         return sum(len(self._times[kind]) - count for kind, count in recent.items())
 

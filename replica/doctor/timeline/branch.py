@@ -106,7 +106,8 @@ class Branch:
         return _has(self.log, offset, epoch, digest)
 
     def tail_with(self, offset: int, epoch: int, digest: object) -> BranchTail | None:
-        """The tail that holds this entry; None if no tail holds it."""
+        """The tail that holds the entry of this offset and epoch, in a batch with this digest; None
+        if no tail holds it."""
         return next((one for one in self.tails if one.holds(offset, epoch, digest)), None)
 
     def commitment(self, offset: int, tail: BranchTail | None = None) -> str:
@@ -249,8 +250,8 @@ def _with_head(tip: Branch, other: Branch) -> Branch:
 
 
 def _tails(branch: Branch, rounds: Iterable[_Round]) -> tuple[BranchTail, ...]:
-    """The tails. Each tail occurs once, however many directories hold it, and is read from the
-    directory that holds most of it."""
+    """The tails of the branch. Each tail occurs once, however many directories hold it, and is read
+    from the directory that holds most of it."""
     found: dict[tuple[int, LogBatch | None], list[_Holder]] = {}
     for one in rounds:
         for examined, log in one.members:

@@ -27,7 +27,7 @@ the broker has reached the next step, because the next step implies it."""
 
 
 def decisive(events: Iterable[Event]) -> Sequence[Event]:
-    """Those of the events by which a person understands an incident, in the same order.
+    """The few of `events` by which a person understands an incident, in the same order.
 
     They are elections except the first, elections that nobody won, changes of the voters, changes
     of features after the cluster was formatted, changes of a migration from ZooKeeper, restarts of

@@ -17,6 +17,8 @@ RESTARTED = "again (restarted)"
 """The beginning of the detail of a registration, if another process than before registered."""
 FROM_NOTHING = "none -> "
 """The beginning of the detail of a change to the first value."""
+NOW_WITH = ", now with levels up to"
+"""In the detail of a registration: the node was started with another release of Kafka."""
 _AGAIN = ("controller_registered", "broker_registered")
 
 
@@ -94,14 +96,15 @@ def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
 
 def _levels(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """A clause with the newest metadata.version that a node supports; "" if that is the same as in
-    the registration before. Otherwise the node was started with another release of Kafka."""
+    the registration before, or missing in one of the two registrations. If the clause isn't empty,
+    the node was started with another release of Kafka."""
     before, after = (
         next((f["maxSupportedVersion"] for f in found if f["name"] == METADATA_VERSION), None)
         for found in (old.get("features") or (), new.get("features") or ())
     )
     if after is None or before in (None, after):
         return ""
-    return f", now with levels up to {release_of(after)}"
+    return f"{NOW_WITH} {release_of(after)}"
 
 
 def _numbers(nodes: Iterable[int]) -> str:

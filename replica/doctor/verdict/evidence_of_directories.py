@@ -75,14 +75,14 @@ class JudgedCluster:
 
     @cached_property
     def behind(self) -> tuple[Behind | None, ...]:
-        """For each member how far it is behind the newest log: see behind_newest."""
+        """For each member how far it is behind the newest log; None if unknown (behind_newest)."""
         logs = [one.examined for one in self.members]
         return behind_newest(logs, self.partings, self._beside())
 
     @cached_property
     def steps(self) -> Iterable[VisibleChange]:
         """The changes that led to the state, the newest first, by a second replay of logs that
-        aren't too long. They are replayed when they are first asked for."""
+        aren't too long, when they are first asked for. Empty if the state's log is too long."""
         cluster, told = self.cluster, self.state
         if cluster is None or told is None or _is_too_long(told.examined, cluster):
             return ()
@@ -103,7 +103,7 @@ class JudgedCluster:
         """The times during which partitions refused writes, as far as their beginning is known."""
         if self.cluster is None or self.outages is None:
             return ()
-        return refusals(self.cluster, self.outages.refusing, self.steps)
+        return refusals(self.cluster, self.outages, self.steps)
 
     def _beside(self) -> frozenset[ReplicaKey]:
         """The replicas whose logs conflict with the log from which the state comes."""
@@ -313,9 +313,9 @@ def _state(judged: JudgedCluster) -> KnownState | None:
 
 
 def _beyond_voters(judged: JudgedCluster, end: int) -> str:
-    """The text for KnownState.beyond_voters. It is "" if a voter's log reaches the end of the
-    state. It is "" too if the whole state is proven to be committed, and the voters' logs are only
-    as far behind as a copy of running nodes may be. end: the end (exclusive) of the state."""
+    """The text for KnownState.beyond_voters: "" unless voters and others were given, and no voter's
+    log reaches `end`, the end (exclusive) of the state. It is "" too if all below `end` is proven
+    to be committed, and the voters lag only as far as a copy of running nodes may."""
     cluster = judged.cluster
     whole = [one for one in judged.members if one.examined.is_directory]
     voters = [one for one in whole if one.role is QuorumRole.VOTER]

@@ -122,7 +122,7 @@ class VerdictDraft:
     mentioned: frozenset[str]
     """The ids of the rules whose findings are in other facts already."""
     missing: MissingVoters | None
-    """The value of ClusterEvidence.missing."""
+    """The voters without a given directory; None if there are none, or if no voter is known."""
     gaps: tuple[Gap, ...]
     """The gaps other than missing voters."""
     notes: int
@@ -151,7 +151,7 @@ class VerdictDraft:
 
 
 def verdict_on(evidence: ClusterEvidence) -> Verdict:
-    """The verdict on one cluster."""
+    """The verdict on one cluster by its evidence."""
     return draft_on(evidence).verdict()
 
 

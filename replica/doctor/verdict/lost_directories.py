@@ -160,7 +160,8 @@ def new_directory_texts(finding: Finding, emptied: Sequence[Emptied]) -> tuple[s
 
 
 def _of_only_replicas(finding: Finding) -> tuple[str, str]:
-    """As new_directory_texts, for partitions of which no other broker has a replica that its start
+    """(text, next step) of the fact about partitions that one replica leads, or may lead, from
+    another log directory than before, and of which no other broker has a replica that its start
     would change."""
     names = [one.name for one in finding.subjects]
     brokers = named("broker", brokers_in(finding), limit=_SHOWN)

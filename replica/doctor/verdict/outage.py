@@ -71,7 +71,7 @@ _IDLE = (
     "was fenced while it led no partition: it was stopped, crashed or was cut off",
     "were fenced while they led no partition: they were stopped, crashed or were cut off",
 )
-"""What is said of one broker and of several."""
+"""The texts about one broker that was fenced while it led no partition, and about several."""
 _DOWN = {
     Absence.FENCED: ("is down", "are down"),
     Absence.VANISHED: _VANISHED,
@@ -150,13 +150,13 @@ def _causes(found: Mapping[str, Finding], leaderless: Iterable[Finding]) -> Iter
 
 
 def _once_led(step: str) -> str:
-    """A step that starts brokers, for a quorum without a leader: no broker that starts is unfenced
-    before it has one."""
+    """The step as one that waits for a leader of the quorum: no broker that starts is unfenced
+    before the quorum has one."""
     return f"Once the quorum has a leader: {step[0].lower()}{step[1:]}"
 
 
 def with_verdict(cluster: Cluster, verdict: Verdict | None) -> Cluster:
-    """The cluster, which knows what its verdict says about the quorum's leader."""
+    """The cluster with what its verdict says about the quorum's leader (Cluster.by_verdict)."""
     return cluster if verdict is None else replace(cluster, by_verdict=no_leader_by(verdict.facts))
 
 
@@ -166,7 +166,8 @@ def no_leader_by(facts: Iterable[Fact]) -> NoLeader | None:
         if not set(NO_CHANGE).isdisjoint(fact.rules):
             is_sure = fact.level is Level.OUTAGE
             why = f"has {'' if is_sure else 'perhaps '}no leader, by the verdict"
-            return NoLeader(why, is_sure, down=fact.down)
+            found = NoLeader(why, is_sure, down=fact.down)
+            return found._replace(first=fact.first or found.first)
     return None
 
 
@@ -216,8 +217,8 @@ def _without_leader(
 
 def _may_be_older(since: Since, *, is_of_one: bool) -> str:
     """A sentence that the outage may have begun before the brokers were fenced: they had stopped
-    before, at an unknown time. Empty if no broker had stopped before. is_of_one: whether one
-    partition is without leader."""
+    before, at an unknown time. Empty if no broker had stopped before, or only in the same second.
+    is_of_one: whether one partition is without leader."""
     if not since.stopped:
         return ""
     times = [one.at_ms for one in since.stopped if one.at_ms is not None]
@@ -267,7 +268,7 @@ def _refuses(refused: Finding, since: Since | None) -> str:
 
 def _had_none(has: str, since: Since) -> str:
     """A clause such as `have had no leader since 2026-11-21 05:56:22 UTC`; if partitions lost their
-    leaders in several seconds, it says how many did so first."""
+    leaders in several seconds, the clause says how many did so first."""
     return _for(f"{has} had no leader", f"{has} no leader: ", since)
 
 

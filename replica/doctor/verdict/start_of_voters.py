@@ -113,8 +113,9 @@ class StartOfVoters:
 def start_of_voters(
     beside: Collection[int], known: Sequence[KnownVoter], *, may_run: bool = False
 ) -> StartOfVoters | None:
-    """The start; None where the voters that run are a majority already, or where no voters are left
-    that would make one with them. beside, may_run: see StartOfVoters. known: all voters."""
+    """The start; None where no voter runs or may run, where the voters that run are a majority
+    already, or where no voters are left that would make one with them. beside, may_run: see
+    StartOfVoters. known: all voters."""
     ends = {one.key.node_id: one.held_end or 0 for one in known if one.doubt is None}
     order = sorted(ends.keys() - {*beside}, key=lambda node: (-ends[node], node))
     unseen = tuple(one.key.node_id for one in known if one.doubt in _UNSEEN)

@@ -12,16 +12,17 @@ from replica.doctor.verdict.verdict import Fact, KnownState, Level
 
 
 def of_one_history(fact: Fact, state: KnownState | None) -> Fact:
-    """A fact about the state, where logs conflict: the state is that of one of two histories. It
-    has no step, for nobody may start a node before a history is chosen."""
+    """The fact about the state, with the words that the state may be that of the wrong one of two
+    histories, and without a step: nobody may start a node before a history is chosen."""
     source = state.source if state is not None and state.source else "one node"
     text = f"By the log of {source}, which may hold the wrong history: {fact.text}"
     return replace(fact, text=text, next_step="")
 
 
 def kept_apart(fact: Fact) -> Fact:
-    """A fact about records that logs lose, where logs conflict: a start isn't safe even after the
-    directories were copied."""
+    """The fact about records that logs lose, with a step that says to start no node: where logs
+    conflict, a start isn't safe even after the directories were copied. A fact without a step stays
+    as it is."""
     if not fact.next_step:
         return fact
     step = "Start none of these nodes before a history is chosen, after a copy either."

@@ -60,7 +60,7 @@ class Fact:
     level: Level
     severity: Severity
     text: str
-    """Whole sentences."""
+    """The fact in whole sentences."""
     next_step: str = ""
     """What an operator should do about the fact; "" if no action is needed."""
     rules: tuple[str, ...] = ()
@@ -78,6 +78,14 @@ class Fact:
     def is_of_other_clusters(self) -> bool:
         """Whether the fact is about disks of several clusters."""
         return not set(self.rules).isdisjoint(OF_OTHER_CLUSTERS)
+
+    @property
+    def first(self) -> str:
+        """What to do first about the fact, as a clause; "" if it has no step."""
+        if self.start is not None and self.start.may_run:
+            return self.start.clause
+        first = self.next_step.partition(". ")[0].removesuffix(".")
+        return f"{first[:1].lower()}{first[1:]}"
 
     @property
     def with_step(self) -> str:
@@ -231,7 +239,8 @@ class Verdict:
     """The cluster's id; None if no file names it."""
     level: Level
     headline: str
-    """The text of the first fact; without facts, a sentence that says so."""
+    """The text of the first fact; without facts, a sentence that says what could not be judged, or
+    that nothing is wrong."""
     facts: tuple[Fact, ...]
     """The facts, the most important first."""
     next_steps: tuple[str, ...]

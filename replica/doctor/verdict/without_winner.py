@@ -43,7 +43,7 @@ def is_without_leader(fact: Fact) -> bool:
 
 
 def beside_elections(facts: Iterable[Fact], outages: Iterable[Fact]) -> Iterator[Fact]:
-    """These facts beside outages. If the quorum has no leader, steps that only a leader can carry
+    """The `facts` beside outages. If the quorum has no leader, steps that only a leader can carry
     out are removed from them. So is the start of a voter: the step about the quorum starts the
     voters in the right order. Where another fact has the start of a fenced broker, the fact that
     its node is a voter does not say it again."""
@@ -187,7 +187,8 @@ def _unled(away: Sequence[str], evidence: ClusterEvidence) -> Fact:
 
 def _find_out(nodes: str, away: Sequence[str], start: StartOfVoters | None) -> str:
     """The step where the voters that were not given may have a leader. nodes: the names of the
-    nodes that saw no leader."""
+    nodes that saw no leader. away: the voters that were not given. start: the voters that may have
+    to start; None if this isn't known."""
     others = [*away] if start is None else [*map(str, start.others)]
     enough = "" if start is None else start.enough
     is_one = len(others) == 1

@@ -38,8 +38,9 @@ def _remove_credential(state: State, offset: int, fields: Fields) -> None:
 
 
 def _set_token(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Sets a delegation token by id (KIP-900; Kafka: DelegationTokenDelta). All its principals must
-    have the form TYPE:NAME (SecurityUtils.parseKafkaPrincipal)."""
+    """Sets a delegation token by id (KIP-900; Kafka: DelegationTokenDelta). Returns a refusal if a
+    principal of the token lacks the form TYPE:NAME (SecurityUtils.parseKafkaPrincipal), else
+    None."""
     for principal in (fields["owner"], fields["requester"], *fields["renewers"]):
         if ":" not in principal:
             return f"{principal!r} is no principal, which would be TYPE:NAME", ()

@@ -93,7 +93,8 @@ class RefusedPartitionError(Exception):
 
 def registered(fields: Mapping[str, Any]) -> Partition:
     """The partition that a PARTITION_RECORD of any version creates or replaces. Raises
-    RefusedPartitionError."""
+    RefusedPartitionError for an unknown leaderRecoveryState, and if there aren't as many
+    directories as replicas."""
     replicas, directories = fields["replicas"], fields.get("directories")
     if directories and len(directories) != len(replicas):
         raise RefusedPartitionError(_wrong_length(directories, replicas))
@@ -115,7 +116,8 @@ def registered(fields: Mapping[str, Any]) -> Partition:
 def merged(old: Partition, fields: Mapping[str, Any]) -> Partition:
     """The partition after a PARTITION_CHANGE_RECORD. A null list changes nothing, and an empty list
     empties the partition's list. Every value of `leader` except LEADER_UNCHANGED begins a new
-    leader epoch, even if the leader stays the same. Raises RefusedPartitionError."""
+    leader epoch, even if the leader stays the same. Raises RefusedPartitionError as `registered`
+    does."""
     change = fields.get
     replicas = _changed(fields["replicas"], old.replicas)
     leader, leader_epoch = fields["leader"], old.leader_epoch

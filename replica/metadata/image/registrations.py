@@ -2,7 +2,8 @@
 
 A change or a fencing of a broker is refused unless it has the broker epoch of the current
 registration. An unregistration may have any epoch. Up to Kafka 4.3 no record removes a controller's
-registration (KIP-919); from metadata.version 4.4-IV2 on, UNREGISTER_CONTROLLER_RECORD removes it.
+registration (KIP-919); from metadata.version 4.4-IV2 on, UNREGISTER_CONTROLLER_RECORD removes the
+registration.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ registration ends the shutdown."""
 
 
 def _register_broker(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Registers a broker. A listener without a name is refused; its security protocol may be any
-    number."""
+    """Registers a broker. Returns a refusal if one of its listeners has no name, else None. A
+    listener's security protocol may be any number."""
     if not all(listener["name"] for listener in fields["endPoints"]):
         return f"a listener of broker {fields['brokerId']} has no name", ()
     registration = _registration(_BROKER, fields)
@@ -40,7 +41,7 @@ def _register_broker(state: State, offset: int, fields: Fields) -> Refused | Non
 
 
 def _registration(record_type: str, fields: Fields) -> dict[str, Any]:
-    """The record's fields as the newest version of its type has them, with listeners and features
+    """The fields that the newest version of the record's type has, with listeners and features
     sorted by name. Fields that the record lacks have their defaults."""
     newest = RECORDS_BY_NAME[record_type].fields
     filled = {field.name: fields.get(field.name, field.default) for field in newest}
@@ -55,8 +56,8 @@ def by_name(structures: tuple[Fields, ...]) -> tuple[Fields, ...]:
 
 
 def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The cordoned log directories (KIP-1066), sorted; None if the broker has never sent them. As
-    in Kafka, None doesn't mean an empty tuple."""
+    """The cordoned log directories (KIP-1066), sorted; None if the broker has never sent its
+    cordoned directories. As in Kafka, None doesn't mean an empty tuple."""
     return None if directories is None else tuple(sorted(directories))
 
 
@@ -111,8 +112,8 @@ def _update(
 
 
 def _register_controller(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Registers a controller. Its listeners must have a known security protocol, unlike the
-    listeners of a broker."""
+    """Registers a controller. Returns a refusal if a listener of the controller has no known
+    security protocol, else None. The listeners of brokers may have any number as their protocol."""
     for listener in fields["endPoints"]:
         if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
             return f"there is no security protocol {listener['securityProtocol']}", ()

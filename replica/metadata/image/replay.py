@@ -80,7 +80,7 @@ class Refusal(NamedTuple):
     because: tuple[int, ...]
     """The offsets of the earlier records that explain the refusal, such as the removal of the
     record's topic, or the registration with another broker epoch. Empty if no record since the
-    replay's first image explains it."""
+    replay's first image explains the refusal."""
 
 
 class Replay:
@@ -115,7 +115,8 @@ class Replay:
         return twin
 
     def image(self) -> Image:
-        """The image that is visible now. Within a transaction, it is the image before the BEGIN.
+        """The image that is visible now. Within a transaction, this image is the image before the
+        BEGIN.
 
         This method copies the tables, but not their values, which takes a few ms for 100,000
         partitions.

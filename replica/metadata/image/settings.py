@@ -14,7 +14,7 @@ _MIGRATION_NAMES = ("NONE", "MIGRATION", "PRE_MIGRATION", "POST_MIGRATION")
 
 
 def migration_name(state: int) -> str:
-    """Kafka's name of a state of the migration; the number if it has no name."""
+    """Kafka's name of a state of the migration; the number if the state has no name."""
     return _MIGRATION_NAMES[state] if 0 <= state < len(_MIGRATION_NAMES) else str(state)
 
 

@@ -17,7 +17,7 @@ Fields: TypeAlias = Mapping[str, Any]
 """The fields of a decoded record, which nobody may change."""
 
 Refused: TypeAlias = tuple[str, tuple[int, ...]]
-"""(why a record changes nothing, the offsets of the earlier records that explain it)."""
+"""(why a record changes nothing, the offsets of the earlier records that explain this)."""
 
 Handler: TypeAlias = "Callable[[State, int, Fields], Refused | None]"
 """A function that applies a record to the state: it takes the record's offset and fields, and
@@ -45,7 +45,8 @@ class EntityTable(Generic[K, V]):
             del self.offsets[key]
 
     def renumber(self, offset: int) -> None:
-        """Give every entity this offset, as if the record at the offset had changed it last."""
+        """Give every entity this offset, as if the record at the offset had last changed the
+        entity."""
         self.offsets = dict.fromkeys(self.offsets, offset)
 
     def copy(self) -> EntityTable[K, V]:
@@ -98,8 +99,8 @@ class State:
         return {name: getattr(self, name).copy() for name in TABLES}
 
     def removal(self, table: str, key: Hashable) -> tuple[int, ...]:
-        """The offset at which the entity was removed, as a tuple for a refusal; () if it was not
-        removed."""
+        """The offset at which the entity was removed, as a tuple for a refusal; () if the entity
+        was not removed."""
         offset = self.removals.get((table, key))
         return () if offset is None else (offset,)
 

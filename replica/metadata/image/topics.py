@@ -40,7 +40,7 @@ def _drop_partitions(state: State, topic_id: str) -> None:
 
 
 def _forget_name(state: State, topic_id: str, name: str) -> None:
-    """Removes the name, unless another topic has it now."""
+    """Removes the name, unless another topic has this name now."""
     if state.topic_ids.get(name) == topic_id:
         del state.topic_ids[name]
 

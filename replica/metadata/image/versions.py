@@ -79,7 +79,7 @@ class _WatchedTable(EntityTable[Any, Any]):
 class VersionedReplay:
     """A Replay that returns, for every record, the writes that the record makes visible.
 
-    refusal: why the last record could not be applied; None if it was applied.
+    refusal: why the last record could not be applied; None if the last record was applied.
     """
 
     __slots__ = ("_journal", "_pending", "_replay", "refusal")
@@ -115,7 +115,8 @@ class VersionedReplay:
         return twin
 
     def image(self) -> Image:
-        """The image that is visible now; see Replay.image."""
+        """The image that is visible now. Within a transaction, this image is the image before the
+        BEGIN."""
         return self._replay.image()
 
     def apply(self, offset: int, record: ReplayedRecord) -> list[Write]:

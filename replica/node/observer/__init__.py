@@ -4,6 +4,6 @@
   endpoints.
 - `guard`: keeps the observer from fetching under another node's id.
 - `progress`: the notices to the operator during the recording.
-- `recorder`: a node that uses these modules. It finds the replica whose recording a directory
-  holds, and makes new directories.
+- `recorder`: a node that uses these modules. This module also finds the replica whose recording a
+  directory holds, and makes new directories.
 """

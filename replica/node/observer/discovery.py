@@ -37,7 +37,7 @@ class QuorumView:
     """What the nodes said about the quorum."""
 
     cluster_id: str | None
-    """The id of the cluster; None if no node permits this client to ask for it."""
+    """The id of the cluster; None if no node permits this client to ask for the id."""
     controllers: tuple[Address, ...]
     """The addresses of the controllers, from which the observer fetches."""
     listener: str = DEFAULT_LISTENER
@@ -45,7 +45,7 @@ class QuorumView:
     node_ids: frozenset[int] = frozenset()
     """The node ids of the registered brokers and controllers that the nodes named."""
     quorum: DescribeQuorumResponse | None = None
-    """The leader's description of the quorum; None if the nodes refuse to give it."""
+    """The leader's description of the quorum; None if the nodes refuse to give this description."""
     voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
     """The voters, with their known endpoints."""
 

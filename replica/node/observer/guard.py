@@ -2,8 +2,8 @@
 node id.
 
 A leader counts a fetch for the node whose id the fetch names. If an observer used a voter's id, the
-leader would count it as that voter, and the high watermark would rise over records that no majority
-holds (KIP-595).
+leader would count the observer as that voter, and the high watermark would rise over records that
+no majority holds (KIP-595).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Guard:
         self._verified = (send.node_id, epoch)
 
     def _failure(self, send: Send, why: str) -> UnreachablePeerError:
-        """Let the recording fail with this reason. Returns the error for the core."""
+        """Let the recording fail with the reason `why`. Returns the error for the core."""
         if not self.failed.done():
             self.failed.set_exception(RefusedObserverError(why))
         return _stopped(send)
@@ -120,8 +120,8 @@ def conflict(
 
     node_ids: the node ids of the registered brokers and controllers.
 
-    Another observer with the same node id is a conflict too, unless its directory id is the one of
-    `key` or is unknown (see `may_be_alive`).
+    Another observer with the same node id is a conflict too, unless its directory id is that of
+    `key` or is unknown. `may_be_alive` judges an unknown directory id.
     """
     node_id = key.node_id
     if any(state.replica.node_id == node_id for state in quorum.voters):
@@ -139,7 +139,8 @@ def conflict(
 
 def may_be_alive(quorum: DescribeQuorumResponse, key: ReplicaKey) -> bool:
     """Whether an observer with the node id of `key` and an unknown directory id has fetched within
-    RECENT_MS. It may be this observer before its restart: Kafka before 3.9 gives no directory ids.
+    RECENT_MS. That observer may be this observer before its restart: Kafka before 3.9 gives no
+    directory ids.
 
     The leader's current time comes from its own entry among the voters.
     """

@@ -20,8 +20,8 @@ class RecordingState:
 
     has_leader: bool
     leader_watermark: int | None
-    """The high watermark (exclusive) that the leader has named in this epoch; None if it has named
-    none."""
+    """The high watermark (exclusive) that the leader has named in this epoch; None if the leader
+    has named none."""
     log_start: int
     """The log start offset (inclusive)."""
     log_end: int

@@ -1,5 +1,5 @@
-"""Records another quorum's log: finds the quorum, checks that fetching from it does no harm, and
-runs a node that only fetches."""
+"""Records another quorum's log: finds the quorum, checks that fetching from that quorum does no
+harm, and runs a node that only fetches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from replica.wire.pool import Address
 
 LOWEST_ID, IDS = 1_000_000_000, 1_000_000_000
 """The lowest random node id, and the number of these ids, for an observer without a given node id.
-They are far above the ids that people give their nodes."""
+Random ids are far above the ids that people give their nodes."""
 
 
 def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> ReplicaId | None:
@@ -102,7 +102,7 @@ class Observation:
     is_anonymous: bool = False
     """Whether the observer fetches as replica -1, which no leader counts or lists."""
     cluster_id: str | None = None
-    """The id that the cluster must have; None to ask the nodes for it."""
+    """The id that the cluster must have; None to ask the nodes for the id."""
     listen: Address | None = None
     """The address at which readers are served; None to serve no readers."""
     metrics: Address | None = None
@@ -117,7 +117,7 @@ class CommittedRecordsLostError(KraftlakeError):
 class ObserverRecorder:
     """A running recording. `opened_recorder` makes this object, in the event loop in which the
     recording runs. `run` ends after `stop`, when the recording has caught up (with
-    `until_caught_up`), or with the error that stopped it."""
+    `until_caught_up`), or with the error that stopped the recording."""
 
     def __init__(self, node: Node, lock: DirectoryLock) -> None:
         self.node = node
@@ -180,7 +180,8 @@ async def opened_recorder(wanted: Observation, report: Report) -> ObserverRecord
 
     This call waits while the quorum has no leader. Raises UsageError if the directory holds other
     files or another recording, if no node gives the cluster's id, or if the observer would fetch
-    under another node's id, and the errors of discover_quorum and assembly.opened.
+    under another node's id; AuthenticationError if a node refuses the login; and any error of
+    assembly.opened if the directory can't be opened.
     """
     files = LocalDisk()
     recorded = recorded_replica(files, wanted.folder, wanted.node_id)
@@ -269,8 +270,8 @@ def _tell(wanted: Observation, view: QuorumView, replica: ReplicaId, report: Rep
 
 
 def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> NodeSettings:
-    """The observer's settings. They are read from the text of a properties file, so that they get
-    the checks and the defaults of a node's server.properties."""
+    """The observer's settings. The settings are read from the text of a properties file, so that
+    they get the checks and the defaults of a node's server.properties."""
     name = view.listener
     servers = ",".join(address_text(*each) for each in view.controllers)
     values = {

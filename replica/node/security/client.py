@@ -22,7 +22,7 @@ _SECRET_KEYS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key")
 
 def exposed(properties: Properties, *others: str | None) -> tuple[str, ...]:
     """A warning for each file that holds secrets and that other users of the machine may read. The
-    files are `others`, and the properties file if it holds a password or key."""
+    files are `others`, and the properties file if that file holds a password or key."""
     paths = [properties.path] if properties.has_any(_SECRET_KEYS) else []
     paths += [path for path in others if path]
     return tuple(
@@ -51,8 +51,9 @@ class ClientSecurity:
     """The settings of SASL; None for a connection without SASL."""
 
     def applied_to(self, config: ClientConfig) -> ClientConfig:
-        """The config with this security. This method reads the PEM files. It raises UsageError and
-        UnreadableFileError, which name the file."""
+        """The config with this security. This method reads the PEM files. It raises UsageError for
+        a file with wrong content, and UnreadableFileError for a file that can't be read; both
+        errors name the file."""
         if self.tls is None:
             return replace(config, tls=None, sasl=self.sasl)
         context = client_context(self.tls, check_host_name=self.checks_host_name)
@@ -79,7 +80,7 @@ def security_of(properties: Properties, protocol: str, sasl: Mechanism | None) -
 
 
 def connect_timeout_s(properties: Properties, default: float | None = None) -> float | None:
-    """The value of socket.connection.setup.timeout.ms, in seconds; `default` if it is missing.
+    """The value of socket.connection.setup.timeout.ms, in seconds; `default` if the key is missing.
     Raises UsageError for an invalid value."""
     key = "socket.connection.setup.timeout.ms"
     return properties.number(key, 0, 1) / 1000 if properties.text(key) else default
@@ -92,7 +93,8 @@ def client_config_in(
     security, client.id, request.timeout.ms and socket.connection.setup.timeout.ms. The warnings
     have a line for each file with secrets that other users may read.
 
-    Raises UsageError, which names file and key, and UnreadableFileError for a PEM file.
+    Raises UsageError, which names file and key, and UnreadableFileError for a PEM file that can't
+    be read.
     """
     timeout_ms = properties.number("request.timeout.ms", int(default.timeout_s * 1000), 1)
     config = replace(

@@ -15,8 +15,8 @@ _MAX_INT = 2**31 - 1
 
 def listener_limits_in(section: Properties, own: Properties) -> ListenerLimits:
     """The limits of one listener. section: the file's values, in which keys with the listener's
-    prefix override keys without it. own: only the keys with the prefix. Raises UsageError for an
-    invalid value."""
+    prefix override keys without the prefix. own: only the keys with the prefix. Raises UsageError
+    for an invalid value."""
     request = section.number("socket.request.max.bytes", _LISTENER.request_max_bytes, 1, _MAX_INT)
     unknown = section.number("sasl.server.max.receive.size", _LISTENER.unknown_max_bytes, 1)
     idle_ms = section.number("connections.max.idle.ms", int(_LISTENER.idle_s * 1000), 1)

@@ -1,5 +1,5 @@
 """The security and the limits of a listener, by the keys of Kafka's server.properties. A key with
-the prefix `listener.name.NAME.` overrides the key without it."""
+the prefix `listener.name.NAME.` overrides the key without the prefix."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class ListenerSecurity:
 
     def guard(self) -> tuple[Authenticator | None, SSLContext | None]:
         """(authenticator, TLS context) for a Service. The authenticator is None without SASL, the
-        context is None without TLS. This method reads the files. It raises UsageError and
-        UnreadableFileError, which name the file that is wrong."""
+        context is None without TLS. This method reads the files. It raises UsageError for a file
+        with wrong content, and UnreadableFileError for a file that can't be read; both errors name
+        the file."""
         context = None if self.tls is None else server_context(self.tls, self.client_auth)
         return self._authenticator() if self.mechanisms else None, context
 
@@ -59,8 +60,8 @@ class ListenerSecurity:
 
 
 def section_of(properties: Properties, listener: str) -> Properties:
-    """The file's values for one listener: keys with the listener's prefix override keys without
-    it."""
+    """The file's values for one listener: keys with the listener's prefix override keys without the
+    prefix."""
     return properties.with_prefix(_prefix(listener))
 
 

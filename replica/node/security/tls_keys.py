@@ -28,7 +28,7 @@ def tls_in(properties: Properties) -> Tls:
 
 def checks_host_name(properties: Properties) -> bool:
     """Whether to check the host's name. True if ssl.endpoint.identification.algorithm is https or
-    missing, and False if it is empty. Raises UsageError for any other value."""
+    missing, and False if this key is empty. Raises UsageError for any other value."""
     key = "ssl.endpoint.identification.algorithm"
     found = properties.given(key)
     if found is not None and found.lower() not in ("", "https"):

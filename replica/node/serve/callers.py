@@ -18,8 +18,8 @@ class Callers:
     """The clients that may send a request."""
 
     roles: tuple[PrincipalRole, ...] = ()
-    """Principals with one of these roles may send the request. If empty, only voters may send
-    it."""
+    """Principals with one of these roles may send the request. If empty, only voters may send the
+    request."""
     speaks_for: Callable[[WireRequest], Iterable[int]] | None = None
     """A function that gives the node ids in whose names a request is sent; None if requests name no
     sender. If one of these nodes is a voter, or `roles` is empty, the client must be proven to be
@@ -44,14 +44,14 @@ def is_reader_fetch(request: WireRequest) -> bool:
     """Whether the sender of a Fetch is a reader, not a replica. A reader has no replica id. An
     anonymous observer has no replica id either, but it names its cluster, as replicas do and
     consumers never do. The epoch of the last record doesn't show who the sender is, because some
-    consumers name it too."""
+    consumers name that epoch too."""
     if request.api is not FETCH:
         return False
     return _replica_id(request) == NO_NODE and request.message.get("clusterId") is None
 
 
 def _replica_id(request: WireRequest) -> int:
-    """The replica id in a request; NO_NODE if it is negative."""
+    """The replica id in a request; NO_NODE for a negative replica id."""
     if request.api is FETCH:
         found = fetches.replica_id(request.message, request.version)
     else:
@@ -65,7 +65,7 @@ REPLICAS = Callers(
     (PrincipalRole.VOTER, PrincipalRole.OBSERVER), lambda request: (_replica_id(request),)
 )
 """Callers of fetches. A leader counts a fetch with a voter's id for that voter, and moves the high
-watermark by it. So only that voter may send this fetch."""
+watermark by that fetch. So only that voter may send this fetch."""
 UPDATED_VOTER = Callers(
     speaks_for=lambda request: (request.message["voterId"],), instead=(PrincipalRole.ADMINISTRATOR,)
 )

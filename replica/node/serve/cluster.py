@@ -69,9 +69,9 @@ async def describe_cluster(
 
 def nodes(partition: ServedPartition, listener: str) -> list[tuple[int, Endpoint, str | None]]:
     """(node id, address, rack) of each voter and of this node. Nodes without a known address are
-    left out. The address is the one of the node's listener with the name `listener`, or else of the
-    node's first listener. The rack is None if it is unknown. A node that presents itself as the
-    leader (ServedPartition.always_leads) names only itself."""
+    left out. The address is that of the node's listener with the name `listener`, or else of the
+    node's first listener. The rack is None if the rack is unknown. A node that presents itself as
+    the leader (ServedPartition.always_leads) names only itself."""
     own = _listening(partition.endpoints, listener)
     found: dict[int, tuple[Endpoint, str | None]] = {}
     if not partition.always_leads:

@@ -18,7 +18,7 @@ async def describe_configs(
     partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message:
     """The answer to DescribeConfigs: cleanup.policy is `snapshot` for the metadata topic; for
-    another topic it is `delete`, with retention -1."""
+    another topic cleanup.policy is `delete`, with retention -1."""
     return {"results": [_described(partition, asked) for asked in request.message["resources"]]}
 
 

@@ -29,9 +29,9 @@ UNREGISTRATION_LEVEL = 33
 
 
 async def unregister(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
-    """Append an UNREGISTER_CONTROLLER_RECORD, and answer when it is committed.
+    """Append an UNREGISTER_CONTROLLER_RECORD, and answer when the record is committed.
 
-    Requests run one after another, so that each request sees the result of the previous one:
+    Requests run one after another, so that each request sees the result of the previous request:
     Kafka's controllers stop with an error when they replay this record for a controller that isn't
     registered.
     """

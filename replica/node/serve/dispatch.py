@@ -42,7 +42,7 @@ class Dispatch:
     served: the versions of each API, by API key.
     apis: the APIs by API key.
     asked: the number of requests that have arrived, by API, including refused requests.
-    denied: the number of requests that were refused because the client may not send them.
+    denied: the number of requests that were refused because the client may not send such requests.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Dispatch:
         after an error has stopped the replica, even for a request that was being handled.
 
         If a file of this replica can't be read or has damaged bytes, the replica stops. No
-        acknowledged record is lost, because other replicas have it.
+        acknowledged record is lost, because other replicas have the record.
         """
         self.asked[str(request.api)] += 1
         try:

@@ -36,8 +36,8 @@ may send, and this many that only administrators may send. Each request has its 
 
 
 def was_forwarded(request: WireRequest, rpc: Rpc) -> bool:
-    """Whether the request says that a replica forwarded it. Any client can say this, but only
-    voters get rights by it."""
+    """Whether the request says that a replica forwarded it. Any client can say so, but only voters
+    get rights by saying so."""
     return rpc.is_forwarded and request.client_id == FORWARDER
 
 

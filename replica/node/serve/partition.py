@@ -41,7 +41,8 @@ class ServedPartition:
     """Whether a fetch of offsets that may be uncommitted gets an answer without records, as in
     released Kafka, instead of OFFSET_NOT_AVAILABLE (KIP-392)."""
     turn: Callable[[str], Awaitable[None]] = _at_once
-    """A function that is awaited with the reader's address before expensive work (see Turns)."""
+    """A function that is awaited with the reader's address before expensive work. The function
+    waits for the reader's turn."""
     racks: dict[int, str] = field(default_factory=dict)
     """The racks that fetching replicas named, by node id."""
     fetches: int = 0
@@ -51,7 +52,7 @@ class ServedPartition:
 
     @property
     def raft(self) -> Raft:
-        """The consensus core of the replica. Callers may only read it."""
+        """The consensus core of the replica. Callers may only read the core."""
         return self.driver.raft
 
     @property
@@ -85,8 +86,8 @@ class ServedPartition:
 
     @property
     def committed(self) -> int | None:
-        """The high watermark (exclusive), but at least the start of this log, and at most its end.
-        None while the high watermark is unknown."""
+        """The high watermark (exclusive), but at least the start of this log, and at most the end
+        of this log. None while the high watermark is unknown."""
         known = self.raft.high_watermark
         log = self.raft.log
         return None if known is None else max(min(known, log.log_end), log.log_start)
@@ -127,7 +128,7 @@ class ServedPartition:
 
     def in_sync(self, role: Leader) -> dict[ReplicaKey, ReplicaProgress]:
         """The other voters that reached the leader's log end within the last fetch timeout. Answers
-        name them as the ISR, because KRaft has no ISR."""
+        name these voters as the ISR, because KRaft has no ISR."""
         oldest = self.driver.now() - self.driver.config.fetch_timeout_ms
         return {
             key: progress

@@ -130,8 +130,8 @@ def _error(partition: ServedPartition, decision: ReaderDecision) -> ErrorCode:
 
 
 def _empty(partition: ServedPartition, error: ErrorCode = ErrorCode.NONE) -> Message:
-    """An answer without records. It names the log start and the high watermark, even with an error
-    (KIP-392)."""
+    """An answer without records. The answer names the log start and the high watermark, even with
+    an error (KIP-392)."""
     readable = partition.readable
     return {
         "errorCode": int(error),

@@ -44,7 +44,7 @@ async def by_time(partition: ServedPartition, timestamp: int, address: str) -> A
     and the offset is the batch's base offset.
 
     The log is read up to the high watermark as it was at the start of the search. Each further step
-    waits for the next turn of the reader at `address` (see Turns).
+    waits for the next turn of the reader at `address`.
     """
     newest: At | None = None
     position, end = partition.readable.start, partition.readable.end
@@ -77,12 +77,12 @@ _NOTHING: Message = {"errorCode": 0, "timestamp": -1, "offset": UNDEFINED_OFFSET
 async def offset_for_leader_epoch(
     partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message:
-    """The answer to OffsetForLeaderEpoch: the end offset (exclusive) of an epoch. For a consumer it
-    is at most the high watermark (KIP-392).
+    """The answer to OffsetForLeaderEpoch: the end offset (exclusive) of an epoch. For a consumer
+    this offset is at most the high watermark (KIP-392).
 
     Epoch and offset are (-1, -1) if the log has no such epoch. While the high watermark is unknown,
-    a consumer gets OFFSET_NOT_AVAILABLE and asks again: from (-1, -1) it would conclude that its
-    position was truncated.
+    a consumer gets OFFSET_NOT_AVAILABLE and asks again: from (-1, -1) the consumer would conclude
+    that its position was truncated.
     """
     is_replica = request.message.get("replicaId", CONSUMER) >= 0
 
@@ -112,7 +112,8 @@ async def list_offsets(partition: ServedPartition, client: Client, request: Wire
 
     The error is OFFSET_NOT_AVAILABLE while a new leader doesn't know its high watermark, and
     UNSUPPORTED_VERSION for a special timestamp that this version of the request doesn't know.
-    Questions about tiered storage get -1, as in a Kafka that doesn't use it (KIP-1005, KIP-1023).
+    Questions about tiered storage get -1, as in a Kafka without tiered storage (KIP-1005,
+    KIP-1023).
     """
 
     async def answer(asked: Message) -> Message:
@@ -133,7 +134,7 @@ async def list_offsets(partition: ServedPartition, client: Client, request: Wire
 
 
 def _known_offset(partition: ServedPartition, asked: Message) -> Message | None:
-    """The answer about one partition, if it is an error or needs no search; else None."""
+    """The answer about one partition, if the answer is an error or needs no search; else None."""
     timestamp = asked["timestamp"]
     epoch = asked.get("currentLeaderEpoch", UNDEFINED_EPOCH)
     is_earliest = timestamp in (Timestamp.EARLIEST, Timestamp.EARLIEST_LOCAL)

@@ -42,7 +42,7 @@ class Rpc:
     """Whether a replica that doesn't lead forwards the request to the leader."""
     is_fetch: bool = False
     """Whether the request is a kind of fetch: the free memory limits its answer, and clients repeat
-    it."""
+    the request."""
     translation: Translation | None = None
     """The translation of a request that the consensus core answers; None for other requests."""
 
@@ -51,8 +51,8 @@ class Rpc:
 
 
 LONGEST_WAIT_MS = 60_000
-"""The longest time (ms) that a fetch waits, even if it asks for more: the node notices a lost
-client only when it sends an answer."""
+"""The longest time (ms) that a fetch waits, even if the fetch asks for more: the node notices a
+lost client only when it sends an answer."""
 
 
 def core_rpc(

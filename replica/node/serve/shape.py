@@ -66,8 +66,8 @@ async def each_partition(
 
     answer: a function that makes the response's entry of the served partition, without the
         partition's number, from its entry in the request.
-    unknown: a function that gives the further fields of an entry with an error. It is called when
-        the entry is made.
+    unknown: a function that gives the further fields of an entry with an error. This function is
+        called when the entry is made.
     """
     asked = _names(request.api.request)
     served = [

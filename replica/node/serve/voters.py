@@ -4,8 +4,8 @@ If kraftlake.principals.voter names principals, the client's principal shows whe
 the voter. Otherwise voters are processes of this replica's own user on this machine: the process
 that listens at the voter's address must also hold the client's connection. A process of another
 user can't do both. While a voter isn't running, any process of the same user could take its
-address, so every process of the user is admitted in this voter's name. This also admits Kafka's
-controllers, which send requests before they listen.
+address, so every process of the user is admitted in this voter's name. This rule also admits
+Kafka's controllers, which send requests before they listen.
 
 Reading all processes takes tens of milliseconds. The next reading answers all questions that came
 during the current one. So a voter waits for at most two readings, even if many strangers send
@@ -43,8 +43,8 @@ class VoterClaim(Enum):
     REFUSED = auto()
     """The client is on another machine, or its principal isn't the voter's."""
     NOT_YET = auto()
-    """The client is on this machine, but isn't proven to be the voter. A later check may prove it,
-    for example when the voter begins to listen."""
+    """The client is on this machine, but isn't proven to be the voter. A later check may prove
+    this, for example when the voter begins to listen."""
     UNKNOWN = auto()
     """The system doesn't show the client's process; the connection may be closed already."""
 
@@ -64,7 +64,7 @@ class _Question:
     """The node ids in whose names the client sends requests, each with the addresses at which the
     node with this id may listen."""
     outcome: _Outcome | None = None
-    """The outcome; None while it is unknown."""
+    """The outcome; None while the outcome is unknown."""
 
 
 class Voters:

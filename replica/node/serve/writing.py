@@ -28,7 +28,7 @@ _NO_PRODUCER = -1
 async def produce(
     partition: ServedPartition, client: Client, request: WireRequest
 ) -> Message | None:
-    """Append the records for the partition that this node serves, and answer when they are
+    """Append the records for the partition that this node serves, and answer when the records are
     committed.
 
     A request with acks=0 gets no answer. A request with acks=1 is refused, because a quorum
@@ -154,8 +154,8 @@ def _proposal(data: bytes, position: int, *, is_metadata: bool) -> Proposal:
 
 
 def _check_metadata(record: Record) -> None:
-    """Raise RefusedRequestError for a record that can't be replayed: it would stop every replica,
-    including Kafka's nodes."""
+    """Raise RefusedRequestError for a record that can't be replayed: such a record would stop every
+    replica, including Kafka's nodes."""
     try:
         meaning(record, is_control=False)
     except DataError as error:

@@ -16,8 +16,8 @@ from replica.wire.schema import Message
 def _write_response(
     partition: ReplicatedPartition, response: DescribeQuorumResponse, version: int
 ) -> Message:
-    """The answer. It has times since version 1, and directory ids and the voters' endpoints since
-    version 2."""
+    """The answer. The answer has times since version 1, and directory ids and the voters' endpoints
+    since version 2."""
     if is_top_level(response.error):
         return {"errorCode": response.error}
     entry: Message = {
@@ -45,7 +45,7 @@ def _read_response(
 
 def described(quorum_state: DescribedQuorum) -> DescribeQuorumResponse:
     """The leader's answer as the core's message. A time is -1 if the leader's release doesn't send
-    it."""
+    this time."""
     return DescribeQuorumResponse(
         error=error_of(quorum_state.error),
         epoch=quorum_state.epoch,

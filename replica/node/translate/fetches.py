@@ -1,6 +1,6 @@
 """Translates Fetch between replicas, and FetchSnapshot. Replicas use Fetch from version 12 on,
-because older versions don't name the epoch of the last record. Records stay the bytes of the log;
-they aren't encoded again."""
+because older versions don't name the epoch of the last record. Records stay the bytes of the log,
+and aren't encoded again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SINCE_REPLICA_STATE = 15
 
 
 def replica_id(message: Message, version: int) -> int:
-    """The node id that a Fetch names as its sender. It is negative for a reader and for an
+    """The node id that a Fetch names as its sender. The id is negative for a reader and for an
     anonymous observer."""
     has_state = version >= _SINCE_REPLICA_STATE
     found: int = message["replicaState"]["replicaId"] if has_state else message["replicaId"]

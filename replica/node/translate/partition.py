@@ -1,4 +1,4 @@
-"""The replicated partition, and the parts that all messages about it share."""
+"""The replicated partition, and the parts that all messages about this partition share."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def endpoints_in(entries: Iterable[Message]) -> Endpoints:
 
 
 def node_endpoints(partition: ReplicatedPartition, response: PeerResponse) -> list[Message]:
-    """The leader's endpoints as an answer names them; empty if they are unknown."""
+    """The leader's endpoints in an answer; empty if the endpoints are unknown."""
     if response.leader_id == NO_NODE:
         return []
     return [

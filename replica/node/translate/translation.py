@@ -131,7 +131,7 @@ class RequestForm(_Form):
         return self._written(partition, fields, version)
 
     def read(self, partition: ReplicatedPartition, message: Message, version: int) -> PeerRequest:
-        """The request. Raises RefusedRequestError if it is about another partition."""
+        """The request. Raises RefusedRequestError for a request about another partition."""
         fields = message
         if self._topics is not None:
             topics, name = message[self._topics], self._name_at[version]
@@ -155,7 +155,8 @@ class ResponseForm(_Form):
         return self._written(partition, fields, version)
 
     def read(self, partition: ReplicatedPartition, message: Message, version: int) -> PeerResponse:
-        """The response. Raises DataError if it is malformed, or about another partition."""
+        """The response. Raises DataError if the response is malformed, or about another
+        partition."""
         fields, error = message, error_of(message["errorCode"])
         if self._topics is not None and error is not ErrorCode.NONE:
             alone: PeerResponse = self._kind(error=error)

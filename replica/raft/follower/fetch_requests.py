@@ -31,9 +31,9 @@ def fetch_from_leader(core: Core, role: Follower) -> int:
 
 
 def servers_of(core: Core) -> tuple[int, ...]:
-    """The ids of the nodes that this replica may ask who leads: the bootstrap servers, or if there
-    are none the configured voters without the local replica (Kafka: KafkaRaftClient.initialize,
-    which keeps the local replica among the voters)."""
+    """The ids of the nodes that this replica may ask who leads: the bootstrap servers, or, without
+    bootstrap servers, the configured voters without the local replica (Kafka:
+    KafkaRaftClient.initialize, which keeps the local replica among the voters)."""
     if core.config.bootstrap_ids:
         return core.config.bootstrap_ids
     return tuple(each for each in core.config.static_voters.ids if each != core.local_id)

@@ -61,7 +61,7 @@ def poll_follower(core: Core, role: Follower) -> int:
 
 def handle_fetch_response(core: Core, node_id: int, response: FetchResponse) -> bool:
     """Truncate, begin to fetch a snapshot, or append. Returns False for an answer after which the
-    leader gets a pause (see PeerConnections.pause).
+    leader gets no request for a while.
 
     Raises TruncationBelowHighWatermarkError if the leader's log lacks records that are committed
     here; this replica must then stop.
@@ -91,8 +91,8 @@ def handle_fetch_snapshot_response(
     core: Core, node_id: int, response: FetchSnapshotResponse
 ) -> bool:
     """Have the host write a slice of the snapshot. After the last slice the host validates the
-    snapshot (SnapshotFetched). Returns False for an answer after which the leader gets a pause (see
-    PeerConnections.pause)."""
+    snapshot (SnapshotFetched). Returns False for an answer after which the leader gets no request
+    for a while."""
     role = core.role
     if not isinstance(role, Follower) or role.fetching is None:
         return True
@@ -127,8 +127,8 @@ def handle_fetch_snapshot_response(
 
 def handle_refused_snapshot(core: Core) -> bool:
     """Go back to a plain fetch after a pause, because the leader refuses the snapshot and doesn't
-    say why. The answer names no epoch, so it doesn't show that its sender still leads. Returns
-    False, as for a bad answer."""
+    say why. The answer names no epoch, so the answer doesn't show that its sender still leads.
+    Returns False, as for a bad answer."""
     role = core.role
     if isinstance(role, Follower):
         core.keep(replace(role, fetching=None))
@@ -163,9 +163,9 @@ def _fetch_as_observer(core: Core, role: Follower) -> int:
     """Fetch from the leader. Each time a fetch fails, ask one of servers_of(core) who leads.
     Returns when (ms) the next step is due.
 
-    Kafka's observer asks the bootstrap servers alone once the fetch timeout is over. It never
-    fetches again from a leader that is not a bootstrap server, even if the bootstrap servers name
-    that leader.
+    Kafka's observer asks the bootstrap servers alone once the fetch timeout is over. Then Kafka's
+    observer never fetches again from a leader that is not a bootstrap server, even if the bootstrap
+    servers name that leader.
     """
     connections, leader = core.connections, role.leader_id
     if connections.has_timed_out(leader, core.now):
@@ -183,8 +183,8 @@ def _fetch_as_observer(core: Core, role: Follower) -> int:
 
 def _truncate(core: Core, diverging: OffsetAndEpoch) -> Mistake | None:
     """Cut the log where it differs from the leader's. Returns the leader's mistake if nothing is
-    left to cut: no correct leader names a difference then (see replica.history.truncation). Else
-    returns None."""
+    left to cut: no correct leader names a difference then, as replica.history.truncation explains.
+    Else returns None."""
     decision = Diverging(diverging.epoch, diverging.offset)
     end = checked_truncation_offset(core.log.view, decision, core.committed)
     if end >= core.log.log_end:

@@ -34,11 +34,11 @@ can't be done now. After such an answer the observer waits before it asks again.
 
 def update(core: Core, role: Follower) -> UpdateVoterRequest | None:
     """The request that tells the leader this voter's endpoints and versions. None if the leader
-    knows them, or if this replica isn't a voter.
+    knows both, or if this replica isn't a voter.
 
-    At kraft.version 1 a voter sends it if its entry in the voter set has other endpoints or
-    versions. At kraft.version 0 the log has neither endpoints nor versions. The voter then sends
-    them once to each new leader, which needs them for an upgrade to kraft.version 1.
+    At kraft.version 1 a voter sends the request if its entry in the voter set has other endpoints
+    or versions. At kraft.version 0 the log has neither endpoints nor versions. The voter then sends
+    both once to each new leader, which needs both for an upgrade to kraft.version 1.
     """
     local = core.local
     if not core.is_voter or local is None:
@@ -97,7 +97,8 @@ def is_caught_up(core: Core, role: Follower) -> bool:
 
 
 def remember_joining(core: Core) -> None:
-    """Note that this replica has joined: a committed voter set names it, and it is caught up."""
+    """Note that this replica has joined: a committed voter set names this replica, and the replica
+    is caught up."""
     role = core.role
     if core.has_joined or not core.is_voter:
         return

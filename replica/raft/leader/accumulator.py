@@ -1,4 +1,4 @@
-"""Records that wait until they are appended: appends within the linger share a batch.
+"""Records that wait to be appended: appends within the linger share a batch.
 
 Kafka: BatchAccumulator, BatchBuilder.
 """
@@ -31,8 +31,8 @@ class Accumulated:
 
 
 class BatchAccumulator:
-    """The batches that wait to be appended. Further records go into the newest batch while they
-    fit.
+    """The batches that wait to be appended. Further records go into the newest batch as long as
+    there is room in that batch.
 
     linger_ms: how long the first append waits for further appends.
     max_batch_bytes: the size of the largest batch as it is on disk.
@@ -55,8 +55,9 @@ class BatchAccumulator:
         return self._linger_end
 
     def append(self, values: Sequence[bytes], now_ms: int) -> None:
-        """Add records, all of them to the same batch. The caller has checked that they fit into one
-        batch. Raises BufferAllocationError if they need another batch while `max_batches` wait."""
+        """Add records, all of them to the same batch. The caller has checked that these records fit
+        into one batch. Raises BufferAllocationError if the records need another batch while
+        `max_batches` wait."""
         newest, added = self._waiting[-1] if self._waiting else None, 0
         if newest is not None:
             added = records_size(values, len(newest.values))

@@ -15,8 +15,8 @@ from replica.raft.roles import Leader, ReplicaProgress
 def handle_describe_quorum(
     core: Core, request_id: Hashable, request: DescribeQuorumRequest
 ) -> None:
-    """Answer if this replica leads, else refuse. The answer leaves out observers that haven't
-    fetched for OBSERVER_SESSION_MS."""
+    """Answer the request if this replica leads, else refuse the request. The answer leaves out
+    observers that haven't fetched for OBSERVER_SESSION_MS."""
     role = core.role
     if not isinstance(role, Leader):
         core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -55,7 +55,8 @@ def lead(core: Core, candidate: Candidate) -> None:
 def handle_propose(core: Core, propose: Propose) -> None:
     """Append encoded batches at once. Effects.append has their offsets.
 
-    Raises NotLeaderError, RecordBatchTooLargeError, and UsageError for a future epoch.
+    Raises NotLeaderError if this replica doesn't lead the epoch, RecordBatchTooLargeError if a
+    batch is too large, and UsageError for a future epoch.
     """
     _check_leads(core, propose.epoch)
     _check_size(core, max((len(batch.data) for batch in propose.batches), default=0))
@@ -69,9 +70,11 @@ def handle_propose(core: Core, propose: Propose) -> None:
 
 
 def handle_append(core: Core, request: Append) -> None:
-    """Put records into the accumulator. They are appended when the linger is over, just before the
-    next batch that is appended at once, or when all earlier records are committed (see
-    Config.append_when_idle). Raises the errors of handle_propose, and BufferAllocationError."""
+    """Put records into the accumulator. The records are appended when the linger is over, just
+    before the next batch that is appended at once, or when all earlier records are committed
+    (Config.append_when_idle). Raises NotLeaderError if this replica doesn't lead the epoch,
+    RecordBatchTooLargeError if the records don't fit into one batch, BufferAllocationError if the
+    accumulator is full, and UsageError for a future epoch."""
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
     core.work.accumulator.append(request.values, core.now)
@@ -79,7 +82,7 @@ def handle_append(core: Core, request: Append) -> None:
 
 def handle_resign(core: Core, resign: Resign) -> None:
     """Resign because the state machine asks for it. A request for an older epoch is ignored. Raises
-    NotLeaderError, and UsageError for a future epoch."""
+    NotLeaderError if this replica doesn't lead the epoch, and UsageError for a future epoch."""
     role = core.role
     if resign.epoch > role.epoch:
         raise UsageError(
@@ -93,8 +96,8 @@ def handle_resign(core: Core, resign: Resign) -> None:
 
 
 def poll_leader(core: Core, role: Leader) -> int:
-    """Do each of these that is due: resign, end a pending change, announce the epoch, append the
-    waiting records. Returns the next deadline in ms."""
+    """Do what is due: resign, end a pending change, announce the epoch, or append the waiting
+    records. Returns the next deadline in ms."""
     if core.shutdown_deadline is not None or role.resign_requested:
         _resign(core, role, TransitionCause.RESIGNED)
         return core.now
@@ -131,7 +134,7 @@ def _check_size(core: Core, size: int) -> None:
 
 
 def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[ControlRecord]:
-    """The control records of the epoch's first batch. The first is always LeaderChange. At
+    """The control records of the epoch's first batch. The first record is always LeaderChange. At
     kraft.version 1, KRaftVersion and KRaftVoters follow if only the bootstrap snapshot 0-0 names
     the voters, or if the leader's own entry in the voter set is out of date."""
     voters = core.log.voters
@@ -147,8 +150,8 @@ def _start_of_epoch(core: Core, candidate: Candidate, local: Voter) -> list[Cont
 
 
 def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
-    """The voter set in which `voter` replaces the entry with the same key. Without such an entry it
-    is unchanged."""
+    """The voter set in which `voter` replaces the entry with the same key. Without such an entry
+    the voter set stays the same."""
     known = voters.voter(voter.key.node_id)
     if known is None or known.key != voter.key:
         return voters
@@ -156,7 +159,7 @@ def with_updated(voters: VoterSet, voter: Voter) -> VoterSet:
 
 
 def _send_begin(core: Core) -> None:
-    """Send BeginQuorumEpoch to all other voters. A leader repeats this after half a fetch
+    """Send BeginQuorumEpoch to all other voters. A leader repeats the request after half a fetch
     timeout."""
     role = core.leader
     for voter in core.log.voters.others(role.local):

@@ -88,8 +88,8 @@ class ParkedFetches:
         return taken
 
     def _compacted(self, heap: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The heap. If more than half of its fetches no longer wait, the result is a heap without
-        them."""
+        """The same heap; a heap without the fetches that no longer wait, if these are more than
+        half of the heap."""
         if len(heap) <= 2 * len(self._waiting):
             return heap
         kept = [entry for entry in heap if entry[1] in self._waiting]

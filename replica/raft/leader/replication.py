@@ -6,8 +6,9 @@ a fetch is answered. Records that wait for the end of the linger are appended be
 batch, so that they keep the offsets that were promised.
 
 Kafka's leader waits for the end of the linger even if all earlier records are committed. This
-leader then appends at once. So a record waits until the batch before it is committed or the linger
-is over, whichever comes first. Under load, slower commits make larger batches.
+leader appends the waiting records as soon as all earlier records are committed. So a record waits
+until the batch before it is committed or the linger is over, whichever comes first. Under load,
+slower commits make larger batches.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from replica.raft.request_checks import leader_only_error
 from replica.raft.roles import ReplicaProgress
 
 CHECK_QUORUM_FACTOR = 1.5
-"""A leader resigns if no majority has fetched from it for this many fetch timeouts."""
+"""A leader resigns if no majority has fetched from the leader for this many fetch timeouts."""
 
 
 def append_control(core: Core, *records: ControlRecord) -> int:
@@ -49,8 +50,8 @@ def append_control(core: Core, *records: ControlRecord) -> int:
 
 
 def append(core: Core, batches: Sequence[Batch] = ()) -> None:
-    """Append the records in the accumulator, and then these batches, to the leader's log. Voter
-    sets in the batches are in force at once, and waiting fetches get the records."""
+    """Append the records in the accumulator, and then `batches`, to the leader's log. Voter sets in
+    the batches are in force at once, and parked fetches get the records."""
     before = core.log.voters
     core.append([*_drained(core), *batches])
     if core.log.voters != before:
@@ -85,7 +86,7 @@ def _change_voters(core: Core) -> None:
 def append_if_idle(core: Core) -> None:
     """Append the records that wait, if all records before them are committed.
 
-    `append` comes back here through `update_high_watermark`, and finds the accumulator empty.
+    `append` calls this function again, through `update_high_watermark`, but then no records wait.
     """
     role = core.leader
     is_idle = role.high_watermark == core.log.log_end and not role.resign_requested
@@ -105,8 +106,8 @@ def _drained(core: Core) -> Iterator[Batch]:
 
 
 def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest) -> None:
-    """Answer a fetch now, or park it until there are records or a newer high watermark for its
-    sender."""
+    """Answer a fetch now, or park the fetch until there are records or a newer high watermark for
+    its sender."""
     if (
         min(request.fetch_offset, request.last_fetched_epoch, request.max_wait_ms) < 0
         or request.last_fetched_epoch > request.epoch
@@ -211,7 +212,8 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
 
 
 def progress_of(core: Core, replica: ReplicaKey) -> ReplicaProgress | None:
-    """The progress of a voter's or observer's log; None if this leader doesn't know it."""
+    """The progress of a voter's or observer's log; None if this leader doesn't know that
+    replica."""
     voter = core.log.voters.voter_of(replica)
     if voter is None:
         return core.work.observers.get(replica)
@@ -243,7 +245,7 @@ def check_quorum_deadline(core: Core) -> int:
 def update_high_watermark(core: Core) -> None:
     """Compute the high watermark anew, and do what waits for the commit of records.
 
-    Called after each append, each flush, and each fetch of a voter.
+    The leader calls this function after each append, each flush, and each fetch of a voter.
     """
     role = core.leader
     counted = role.counted(core.log.voters, core.log.flushed_end)

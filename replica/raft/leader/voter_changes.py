@@ -1,8 +1,9 @@
 """Changes of the voter set, one voter at a time, and the upgrade of kraft.version (KIP-853).
 
-A voter set is in force from its append on. The request is answered when the new set is committed,
-or at its timeout with REQUEST_TIMED_OUT, which doesn't undo the append. Kafka: AddVoterHandler,
-RemoveVoterHandler, UpdateVoterHandler, KRaftVersionUpgrade (4.1); scenarios H of tests/scenarios.
+A voter set is in force from its append on. A request for a change is answered when the new voter
+set is committed. At the timeout of the request the answer is REQUEST_TIMED_OUT, but the append
+isn't undone. Kafka: AddVoterHandler, RemoveVoterHandler, UpdateVoterHandler, KRaftVersionUpgrade
+(4.1); scenarios H of tests/scenarios.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ VoterChangeRequest: TypeAlias = (
 
 
 def handle_voter_change(core: Core, request_id: Hashable, request: VoterChangeRequest) -> None:
-    """Answer now, or at the end of the change if it has to be committed first."""
+    """Answer a request to change the voters or kraft.version: now, or at the end of the change if
+    the change has to be committed first."""
     match request:
         case AddVoterRequest():
             response = _unready(core, request) or handle_add_voter(core, request_id, request)
@@ -88,7 +90,7 @@ def handle_add_voter(
 def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse | None) -> bool:
     """Append the voter set with the new voter, if the new voter supports the kraft.version in force
     and is caught up; else refuse. response: None if the request failed. Returns False for a bad
-    answer, as dispatch._handle does."""
+    answer, after which the node gets no request for a while."""
     role = core.role
     change = role.change if isinstance(role, Leader) else None
     if change is None or change.voter is None or change.last_offset is not None:
@@ -124,8 +126,8 @@ def handle_api_versions(core: Core, node_id: int, response: ApiVersionsResponse 
 def handle_remove_voter(
     core: Core, request_id: Hashable, request: RemoveVoterRequest
 ) -> VoterChangeResponse | None:
-    """Append the voter set without this voter. The leader itself may be removed, but not the last
-    voter. Returns the refusal; None if the request isn't refused."""
+    """Append the voter set without the voter that the request names. The leader itself may be
+    removed, but not the last voter. Returns the refusal; None if the request isn't refused."""
     voters = core.log.voters
     if request.voter not in voters.keys or len(voters) == 1:
         message = f"{_name(request.voter)} is no voter, or the only one"
@@ -170,9 +172,9 @@ def handle_update_voter(core: Core, request: UpdateVoterRequest) -> VoterChangeR
 def handle_update_features(
     core: Core, request_id: Hashable, request: UpdateFeaturesRequest
 ) -> VoterChangeResponse | None:
-    """Finalize kraft.version 1: append it and the voters with their directories in one batch.
-    Returns the answer if nothing is appended, because the request is refused or changes nothing.
-    Returns None if the answer has to wait for the commit."""
+    """Finalize kraft.version 1: append kraft.version 1 and the voters with their directories in one
+    batch. Returns the answer if nothing is appended, because the request is refused or changes
+    nothing. Returns None if the answer has to wait for the commit."""
     current, wanted = core.log.kraft_version, request.kraft_version
     if not current <= wanted <= NEWEST_KRAFT_VERSION:
         message = f"kraft.version is {current}: it can't be lowered, or raised above 1"
@@ -191,9 +193,9 @@ def handle_update_features(
 
 
 def _unready(core: Core, request: VoterChangeRequest) -> VoterChangeResponse | None:
-    """The refusal while no change can begin. None if this leader has committed a record of its
-    epoch, no change is pending, the voter set in force is committed, and kraft.version is above 0
-    or is what the request changes."""
+    """The refusal while no change can begin. None if a change can begin: this leader has committed
+    a record of its epoch, no change is pending, the voter set in force is committed, and
+    kraft.version is above 0 or the request changes kraft.version."""
     role = core.role
     if not isinstance(role, Leader):
         return _refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -233,7 +235,7 @@ def _is_caught_up(core: Core, key: ReplicaKey) -> bool:
 
 def _learned_voters(core: Core) -> VoterSet | None:
     """The static voters with the directories that they have sent to this leader; None until all
-    voters have sent theirs."""
+    voters have sent their directories."""
     learned = core.leader.learned
     found = [learned[node_id] for node_id in core.log.voters.ids if node_id in learned]
     return voter_set(found) if len(found) == len(core.log.voters) else None

@@ -25,8 +25,8 @@ another observer, so without this limit a peer could make a leader's memory grow
 class ObserverProgress:
     """The progress of the observers that a leader knows, in the order of their last fetches.
 
-    Any client may be an observer. So this table isn't part of the frozen Leader, which each fetch
-    of a voter copies: the cost of a fetch doesn't grow with the number of observers. Kafka's leader
+    Any client may be an observer. Each fetch of a voter copies the frozen Leader. This table isn't
+    part of Leader, so the cost of a fetch doesn't grow with the number of observers. Kafka's leader
     also keeps the observers apart from the voters (LeaderState.observerStates).
     """
 
@@ -43,7 +43,7 @@ class ObserverProgress:
 
     def put(self, key: ReplicaKey, progress: ReplicaProgress) -> None:
         """Note the progress of an observer that has just fetched. If there are now more than
-        MOST_OBSERVERS, the observer with the oldest last fetch is forgotten."""
+        MOST_OBSERVERS observers, the observer with the oldest last fetch is forgotten."""
         self._progress[key] = progress
         self._progress.move_to_end(key)
         if len(self._progress) > MOST_OBSERVERS:
@@ -65,7 +65,7 @@ class ObserverProgress:
 
 
 class LeaderWork:
-    """What a leader keeps outside of its role. It is empty while the replica doesn't lead.
+    """What a leader keeps outside of its role. This value is empty while the replica doesn't lead.
 
     parked: the fetches that wait for records or a newer high watermark.
     observers: how far the logs of the observers are.

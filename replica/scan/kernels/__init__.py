@@ -1,4 +1,4 @@
-"""The kernels' code: Python that numba compiles. Imported only to compile it.
+"""The kernels' code: Python that numba compiles. This package is imported only to compile it.
 
 frames          batch headers, CRC-32C and the records' places in one pass
 json_lines      records -> lines of Kafka's JSON (its pieces: json_values)

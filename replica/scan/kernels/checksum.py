@@ -45,7 +45,7 @@ operand."""
 
 
 def instructions(target: CpuTarget) -> tuple[Instruction, Instruction] | None:
-    """The instructions that the CPU has; None if it has none, so that tables are used."""
+    """The instructions that the CPU has; None if the CPU has none, so that tables are used."""
     architecture = target.triple.split("-")[0]
     if architecture == "x86_64" and target.has("crc32"):
         return SSE42
@@ -55,8 +55,8 @@ def instructions(target: CpuTarget) -> tuple[Instruction, Instruction] | None:
 
 
 def call_instruction(builder: Any, instruction: Instruction, checksum: Any, operand: Any) -> Any:
-    """LLVM code that computes the next checksum from a checksum and an operand. All three have 64
-    bits in this code, whatever widths the instruction takes."""
+    """LLVM code that computes the next checksum from a checksum and an operand. All three numbers
+    have 64 bits in this code, whatever widths the instruction takes."""
     wide = ir.IntType(64)
     shape = [ir.IntType(instruction.checksum_bits), ir.IntType(instruction.operand_bits)]
     function = builder.module.globals.get(instruction.name)
@@ -98,7 +98,7 @@ _with_eight, _with_one = _step(0), _step(1)
 @inner
 def crc_by_instruction(source: Bytes, start: int, end: int) -> int:
     """The CRC of the bytes start <= i < end, by the CPU's instruction. The caller has checked that
-    the bytes exist."""
+    these bytes exist."""
     checksum = np.uint64(_ONES)
     position = start
     while position + 8 <= end:
@@ -124,7 +124,8 @@ _TABLES = _slicing_tables()
 
 @inner
 def crc_by_tables(source: Bytes, start: int, end: int) -> int:
-    """The CRC of the bytes start <= i < end, by tables (slicing-by-8). It works on every CPU."""
+    """The CRC of the bytes start <= i < end, computed with tables (slicing-by-8). This function
+    works on every CPU."""
     checksum = np.uint64(_ONES)
     position = start
     while position + 8 <= end:

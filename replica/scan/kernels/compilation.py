@@ -1,6 +1,6 @@
 """How numba compiles kernels and the functions that they call.
 
-`inner` marks the functions that kernels call; they are compiled into each kernel.
+`inner` marks the functions that kernels call; these functions are compiled into each kernel.
 
 numba compiles an inner function for each set of argument types, and a constant has its own type. A
 variable that is passed on therefore starts as `long(0)` instead of 0. Otherwise the called
@@ -33,13 +33,14 @@ _TYPES = {
 
 
 def inner(function: F) -> F:
-    """Marks a function that kernels call."""
+    """Marks a function that kernels call, so that numba compiles it."""
     compiled: F = njit(**_OPTIONS)(function)
     return compiled
 
 
 def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a function that emits LLVM code. It is numba.extending.intrinsic, with types."""
+    """Marks a function that emits LLVM code, by numba.extending.intrinsic, which has no types of
+    its own."""
     emitter: Callable[..., Any] = extending.intrinsic(function)
     return emitter
 

@@ -4,9 +4,9 @@ CPU.
     python -m replica.scan.kernels.emit NAME      writes the object file to stdout
 
 By default numba optimizes each function that a kernel calls, with everything that this function
-calls, and makes machine code of it. This takes most of numba's time, and the result is not used. So
-NUMBA_OPT=0 turns numba's optimization off (see replica.scan.compiler), and this module optimizes
-the whole kernel once.
+calls, and makes machine code of it. That takes most of numba's time, and the result is not used. So
+replica.scan.compiler turns numba's optimization off by NUMBA_OPT=0, and this module optimizes the
+whole kernel once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _OPTIMIZATION = 3
 
 
 def object_file(kernel: Kernel, function: Callable[..., Any], target: CpuTarget) -> bytes:
-    """The object file of a kernel, which exports kernel.name. function: the kernel's Python."""
+    """The object file of a kernel, which exports kernel.name. function: the kernel's Python
+    function."""
     module = _behind_c(kernel, binding.parse_assembly(numba_code(kernel, function)))
     machine = target_machine(target)
     _optimize(module, machine)
@@ -60,13 +61,13 @@ def _behind_c(kernel: Kernel, module: Any) -> Any:
 
 
 def _c_function(kernel: Kernel, called: str) -> str:
-    """The text of the C function. It takes each array as two arguments: the array's address and its
-    number of items.
+    """The text of the C function. The C function takes each array as two arguments: the array's
+    address and its number of items.
 
-    numba's function returns a status, and its result through a pointer. It takes each array as
-    these arguments: owner and parent (none), number of items, their size, address and, for the one
-    dimension, number of items and stride. `raised` doesn't exist: if a status other than 0 is
-    possible, the call of `raised` remains after optimization, and is found.
+    numba's function returns a status, and its result through a pointer. numba's function takes each
+    array as these arguments: owner and parent (none), number of items, their size, address and, for
+    the one dimension, number of items and stride. `raised` doesn't exist: if a status other than 0
+    is possible, the call of `raised` remains after optimization, and is found.
     """
     takes: list[str] = []
     gives: list[str] = ["ptr %result", "ptr %raised"]

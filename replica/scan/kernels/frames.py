@@ -1,10 +1,10 @@
 """The kernel of the first pass: it reads batch headers, checks CRCs, and finds the records.
 
-It takes a batch if the whole batch is there, its magic is 2, its base offset is the expected one,
-and its CRC is valid. If records are wanted, they must also be uncompressed, have no headers, and
-have consistent lengths. At the first other batch the kernel stops with a code; replica.scan.regions
-then decides how to continue. replica.format.batch has the layout of a header, and
-replica.format.record the layout of a record.
+It takes a batch if the whole batch is there, its magic is 2, its base offset is the expected
+offset, and its CRC is valid. If records are wanted, the records must also be uncompressed, have no
+headers, and have consistent lengths. At the first other batch the kernel stops with a code;
+replica.scan.regions then decides how to continue. replica.format.batch has the layout of a header,
+and replica.format.record the layout of a record.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _REFUSED = -1
 @inner
 def _is_in_place(source: Bytes, position: int, expected: int) -> bool:
     """Whether the header at `position` is valid, and has the expected base offset. The caller has
-    checked that its bytes exist, and checks the end of the batch and its CRC."""
+    checked that the bytes of the header exist. The caller later checks the end and the CRC of the
+    batch."""
     last_delta: int = load_i32(source, position + 23)
     return (
         load_i64(source, position) == expected
@@ -67,7 +68,7 @@ def _walk_records(
     source: Bytes, position: int, end: int, batch: int, row: int, program_of: Longs, rows: Longs
 ) -> int:
     """Fill the rows of the records in the batch at `position`. Returns the row behind the last of
-    them, or _REFUSED."""
+    these rows; _REFUSED if the kernel can't read a record."""
     base_offset = load_i64(source, position)
     attributes = load_i16(source, position + 21)
     last_delta = load_i32(source, position + 23)
@@ -129,7 +130,7 @@ def _note_batch(source: Bytes, position: int, size: int, batch: int, batches: Lo
 
 @inner
 def _is_plain(source: Bytes, position: int, size: int) -> bool:
-    """Whether the kernel can walk the batch's records at all."""
+    """Whether the batch has a form whose records the kernel can read."""
     count = load_i32(source, position + 57)
     is_compressed = load_i16(source, position + 21) & _CODEC
     return not is_compressed and 0 <= count <= frames.ROWS and size <= frames.LARGEST_BATCH_BYTES

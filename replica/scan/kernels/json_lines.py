@@ -83,14 +83,14 @@ def write_lines(
     places: Longs,
     state: Longs,
 ) -> int:
-    """Write a line for each of the rows chosen[low:high]. Returns the place in `chosen` at which it
-    stopped.
+    """Write a line for each of the rows chosen[low:high]. Returns the place in `chosen` at which
+    the kernel stopped.
 
-    guarded: the program whose rows are refused if they may hold a secret; -1 to refuse no row for
-        that reason. shown: a number for each program. Rows of a program with 0 are checked, so that
-        they can be refused, but they are not written. prefix: the beginning of each line, up to the
-        offset. places: an array of tables.MAX_WIDTH items of scratch. state: an array that gets the
-        LINES_ITEMS numbers of tables.
+    guarded: the program whose rows are refused if they may hold a secret; -1 to refuse no row
+        because of secrets. shown: a number for each program. Rows of a program with 0 are checked,
+        so that damaged rows are refused, but no line is written for them. prefix: the beginning of
+        each line, up to the offset. places: an array of tables.MAX_WIDTH items of scratch. state:
+        an array that gets the LINES_ITEMS numbers of tables.
     """
     to = 0
     refused = 0

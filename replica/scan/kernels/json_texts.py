@@ -1,8 +1,8 @@
 """The kernel that names the texts of a column that may be no JSON.
 
-A text that it doesn't name is JSON for certain, and no object in it has a key twice. It names what
-it can't prove, also good JSON: with the escape \\u, with characters beyond ASCII, with keys that
-don't ascend, with long numbers, or nested more deeply than JSON_DEPTH.
+A text that it doesn't name is JSON for certain, and no object in it has a key twice. The kernel
+also names good JSON of some forms: with the escape \\u, with characters beyond ASCII, with keys
+that don't ascend, with long numbers, or nested more deeply than JSON_DEPTH.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ZERO, _NINE, _COLON, _BACKSLASH = 0x30, 0x39, 0x3A, 0x5C
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY = 0x7B, 0x7D, 0x5B, 0x5D
 _E, _F = 0x65, 0x66
 _CASE = 0x20
-"""The bit in which e and E differ. `{` and `[` differ in this bit alone, too."""
+"""The bit in which e and E differ. `{` and `[` also differ in this bit alone."""
 _IS_ESCAPED = np.zeros(256, np.int64)
 _IS_ESCAPED[np.frombuffer(b'"\\/bfnrt', np.uint8)] = 1
 _IS_PLAIN = np.zeros(256, np.int64)
@@ -44,7 +44,7 @@ _NULL, _TRUE, _ALSE = (int.from_bytes(word, "big") for word in (b"null", b"true"
 
 @inner
 def _peek(source: Bytes, at: int, end: int) -> int:
-    """The byte at this position; 0, which JSON doesn't have, where the text has ended."""
+    """The byte at this position; if the text has ended there, 0, which JSON doesn't have."""
     return byte_at(source, at) if at < end else long(0)
 
 
@@ -75,7 +75,8 @@ def _behind_plain(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_string(source: Bytes, at: int, end: int) -> int:
-    """The position behind a string whose first character is at `at`, or DOUBT."""
+    """The position behind a string whose first character is at `at`; DOUBT if the string may be no
+    JSON."""
     while True:
         at = _behind_plain(source, at, end)
         byte = _peek(source, at, end)
@@ -99,7 +100,8 @@ def _behind_digits(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_number(source: Bytes, at: int, end: int) -> int:
-    """The position behind a number of at most _LONGEST_NUMBER characters, or DOUBT."""
+    """The position behind a number of at most _LONGEST_NUMBER characters; DOUBT for a longer number
+    and for bytes that may be no JSON."""
     end = min(end, at + _LONGEST_NUMBER)
     if _peek(source, at, end) == _MINUS:
         at += 1
@@ -114,7 +116,7 @@ def _behind_number(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_scalar(source: Bytes, at: int, end: int) -> int:
-    """The position behind a value that is no container, or DOUBT."""
+    """The position behind a value that is no container; DOUBT if the value may be no JSON."""
     byte = _peek(source, at, end)
     if byte == _QUOTE:
         return _behind_string(source, at + 1, end)
@@ -138,8 +140,8 @@ def _ascends(source: Bytes, before: int, size_before: int, key: int, size: int) 
 
 @inner
 def _behind_key(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> int:
-    """The position behind a key and its colon, or DOUBT. The key must be larger than the object's
-    previous key."""
+    """The position behind a key and its colon; DOUBT if the bytes may be no JSON, or the key isn't
+    larger than the object's previous key."""
     at = _behind_space(source, at, end)
     if _peek(source, at, end) != _QUOTE:
         return DOUBT
@@ -158,10 +160,11 @@ def _behind_key(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> i
 @inner
 def _behind_ends(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> int:
     """Pass the closing marks, comma and key behind a value. Returns the position of the next value,
-    the position behind the outermost value if no container is open any more, or DOUBT.
+    or the position behind the outermost value if no container is open any more; DOUBT if the bytes
+    may be no JSON.
 
     at: the position behind the value. frame: the frame of the innermost open container. The last
-    item of the stack gets the frame that is the innermost one afterwards.
+        item of the stack gets the frame that is the innermost one afterwards.
     """
     while True:
         at = _behind_space(source, at, end)
@@ -219,10 +222,10 @@ def find_doubtful_texts(
     source: Bytes, offsets: Longs, present: Bytes, low: int, high: int, doubtful: Longs,
     stack: Longs,
 ) -> int:  # fmt: skip
-    """Write the numbers of the rows whose text may be no JSON. Returns how many there are.
+    """Write the numbers of the rows whose text may be no JSON. Returns the number of these rows.
 
-    offsets: the place of each row's text in `source`, and the last one's end. present: 0 for a row
-    without text. stack: JSON_DEPTH times JSON_COLUMNS numbers, and one more.
+    offsets: the place of each row's text in `source`, and the end of the last text. present: 0 for
+        a row without text. stack: JSON_DEPTH times JSON_COLUMNS numbers, and one more.
     """
     count = long(0)
     for row in range(low, high):

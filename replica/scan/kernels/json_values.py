@@ -47,8 +47,8 @@ _LARGEST_PLAIN_DOUBLE = 1e7
 
 @inner
 def put_double(source: Bytes, position: int, output: Bytes, to: int) -> int:
-    """Write a double that is a whole number below 10 million. REFUSED for any other double, which
-    the scalar reader writes."""
+    """Write a double that is a whole number below 10 million. Returns the position behind the
+    number; REFUSED for any other double, which the scalar reader writes."""
     number = load_double(source, position)
     if not abs(number) < _LARGEST_PLAIN_DOUBLE or number != np.floor(number):
         return REFUSED
@@ -79,7 +79,8 @@ def put_uuid_text(source: Bytes, position: int, output: Bytes, to: int) -> int:
 
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
-    """Write a value of fixed size. REFUSED for a double that put_double refuses."""
+    """Write a value of fixed size. Returns the position behind the text; REFUSED for a double that
+    put_double refuses."""
     if kind == tables.UUID:
         return put_uuid_text(source, position, output, to)
     if kind == tables.BOOL:
@@ -91,7 +92,7 @@ def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -
 
 @inner
 def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: int) -> int:
-    """Write a string with escapes, or bytes as base64. The length was checked."""
+    """Write a string with escapes, or bytes as base64. The caller has checked the length."""
     size, start = unsigned_varint(source, position, source.size)
     if size == 0:
         store_32(output, to, _NULL)
@@ -124,7 +125,7 @@ def put_list(source: Bytes, start: int, count: int, is_uuid: bool, output: Bytes
 
 @inner
 def _behind(source: Bytes, position: int, step: int) -> int:
-    """The position behind a scalar value, which was checked."""
+    """The position behind a scalar value. The caller has checked the value."""
     size = step_item(step, tables.STEP_SIZE)
     if size > 0:
         return position + size
@@ -143,7 +144,7 @@ def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int)
 @inner
 def _put_struct(source: Bytes, position: int, step: int, output: Bytes, to: int) -> tuple[int, int]:
     """Write a structure. Returns the position behind the structure, and the position behind its
-    JSON or REFUSED."""
+    JSON, or REFUSED for a double that put_double refuses."""
     first = step_item(step, tables.STEP_FIRST)
     store_8(output, to, _BRACE)
     to += 1
@@ -188,7 +189,8 @@ def _put_array(source: Bytes, position: int, step: int, output: Bytes, to: int) 
 def interpret(
     source: Bytes, position: int, end: int, program: int, output: Bytes, to: int, places: Longs
 ) -> int:
-    """Write the JSON of the fields at `position`. Returns the position behind it, or REFUSED."""
+    """Write the JSON of the fields at `position`. Returns the position behind this JSON, or REFUSED
+    for a value that the scalar reader must write."""
     first = program_item(program, tables.PROGRAM_FIRST)
     last = program_item(program, tables.PROGRAM_END)
     if not locate(source, position, end, program, places):

@@ -1,10 +1,10 @@
 """Finds the places of the fields of a value, and checks all lengths. Every kernel that reads values
-begins with this.
+calls `locate` first.
 
 The functions here interpret the programs of replica.scan.tables. A value that they refuse is read
-by replica.metadata.codec, so they may refuse rare values that are sound. They must refuse every
-value that the codec refuses, so they accept a value only if each of its bytes belongs to a known
-field.
+by replica.metadata.codec, so they may refuse rare values that are sound. But the functions must
+refuse every value that the codec refuses, so they accept a value only if each of its bytes belongs
+to a known field.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def program_item(program: int, column: int) -> int:
 
 @inner
 def read_number(source: Bytes, position: int, kind: int) -> int:
-    """The integer or bool at this position. The caller has checked that its bytes exist."""
+    """The integer or bool at this position. The caller has checked that the bytes of this value
+    exist."""
     if kind == tables.INT32:
         return long(load_i32(source, position))
     if kind == tables.INT64:
@@ -105,7 +106,8 @@ def _pass_scalar(source: Bytes, position: int, end: int, step: int, nullable: bo
 
 @inner
 def pass_struct(source: Bytes, position: int, end: int, step: int) -> int:
-    """The position behind one structure of the array whose step is `step`."""
+    """The position behind one structure of the array whose step is `step`. NOWHERE if the structure
+    is invalid."""
     for within in range(step_item(step, tables.STEP_FIRST), step_item(step, tables.STEP_END)):
         nullable = step_item(within, tables.STEP_NULLABLE) != 0
         position = _pass_scalar(source, position, end, within, nullable)
@@ -164,7 +166,7 @@ def locate(source: Bytes, position: int, end: int, program: int, places: Longs) 
     """Find the places of the fields of the value at `position`, which the program reads. The place
     of the program's k-th step is written to places[k].
 
-    False if the value isn't sound to its last byte, has a tag twice, or has an unknown tag.
+    Returns False if the value isn't valid to its last byte, has a tag twice, or has an unknown tag.
     """
     first = program_item(program, tables.PROGRAM_FIRST)
     last = program_item(program, tables.PROGRAM_END)
@@ -207,8 +209,9 @@ _COLON, _SLASH, _AT = b":/@"
 
 @inner
 def _order(source: Bytes, start: int, end: int, name: int) -> int:
-    """Compare a text with the plain name of this number. The result is below 0 if the text comes
-    first, and 0 if both are equal."""
+    """Compare the text source[start:end] with the plain name whose number is `name`. The result is
+    below 0 if the text comes first, above 0 if the plain name comes first, and 0 if both are
+    equal."""
     first, stop = item(_PLAIN_PLACES, name), item(_PLAIN_PLACES, name + 1)
     for k in range(min(end - start, stop - first)):
         difference = long(byte_at(source, start + k)) - long(byte_at(_PLAIN_BYTES, first + k))
@@ -259,8 +262,8 @@ assert [
 def is_telling_config(source: Bytes, position: int, end: int) -> bool:
     """Whether the CONFIG_RECORD whose fields start at `position` may hold a secret.
 
-    The result is also True for some configs without a secret: those of listeners, and those that
-    the user has named as no secrets.
+    The result is also True for some configs without a secret: configs of listeners, and configs
+    that the user has named as no secrets.
     """
     name = pass_text(source, position + 1, end, True, False)
     value = pass_text(source, name, end, True, False)

@@ -21,8 +21,8 @@ Store = Callable[[Any, int, Any], None]
 
 def _loader(bits: int, result: Any, *, swap: bool) -> Load:
     """A function that reads a number of `bits` bits at a byte position of a uint8 array, and
-    extends it to 64 bits. result: int64, uint64 or float64. swap: whether the number is stored with
-    its high byte first."""
+    extends the number to 64 bits. result: int64, uint64 or float64. swap: whether the number is
+    stored with its high byte first."""
 
     @intrinsic
     def load(context: Any, array: Any, position: Any) -> Any:
@@ -78,7 +78,7 @@ load_u8 = _loader(8, types.uint64, swap=False)
 load_u64 = _loader(64, types.uint64, swap=True)
 load_double = _loader(64, types.float64, swap=True)
 load_raw64 = _loader(64, types.uint64, swap=False)
-"""Reads eight bytes in their order in memory. The first byte becomes the lowest one of the number,
+"""Reads eight bytes in their order in memory. The first byte becomes the lowest byte of the number,
 because all machines on which numba runs are little-endian."""
 
 store_8 = _storer(8)

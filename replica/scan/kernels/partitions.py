@@ -1,6 +1,6 @@
-"""Applies a record to a partition, for both replay kernels, as replica.metadata.image.partition
-does. The kernels keep lists in different forms: replay_rows keeps their places, version_rows the
-lists themselves."""
+"""Applies a record to a partition, for both replay kernels, with the result of
+replica.metadata.image.partition. The kernels keep lists in different forms: replay_rows keeps their
+places, version_rows the lists themselves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _count(source: Bytes, place: int) -> int:
 
 @inner
 def _known_directories(source: Bytes, place: int) -> int:
-    """The number of directories in an array, which was checked. 0 if all of them are the zero
+    """The number of directories in an array, which was checked; 0 if all directories are the zero
     uuid."""
     size, at = unsigned_varint(source, place, source.size)
     bits = long(0)
@@ -46,8 +46,9 @@ def _known_directories(source: Bytes, place: int) -> int:
 @inner
 def counts_after(record: Record, replica_count: int, known: int) -> tuple[int, int]:
     """(the number of replicas, the number of known directories) of a partition after a record.
-    replica_count, known: these numbers before the record; 0 for a new partition. The first result
-    is NOT_APPLICABLE if the record can't be applied."""
+    replica_count, known: the same two numbers before the record; 0 for a new partition. The first
+        result is NOT_APPLICABLE if the record can't be applied.
+    """
     source = record.source
     replicas = place_of(record, long(t.FIELD_REPLICAS))
     directories = place_of(record, long(t.FIELD_DIRECTORIES))

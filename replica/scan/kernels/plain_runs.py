@@ -1,4 +1,5 @@
-"""The kernel that finds a run of plain batches, as replica.format.runs.plain_run does."""
+"""The kernel that finds a run of plain batches, with the result of
+replica.format.runs.plain_run."""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ def find_run(
     due: Longs,
     state: Longs,
 ) -> int:
-    """Find the run that begins at `position`. Returns how many of its batches get an entry in the
-    index. These batches are written into `due`, and the run ends early where `due` is full.
+    """Find the run that begins at `position`. Returns how many batches of the run get an entry in
+    the index. These batches are written into `due`. The run ends early if `due` is full.
 
-    expected: the base offset of the first batch, 0 or more. limit: a batch that begins behind this
-    byte gets an entry. due: an array with DUE_COLUMNS numbers for each of DUES batches. state: an
-    array that gets the numbers of replica.scan.frames. The other parameters are those of
-    plain_run.
+    expected: the base offset of the first batch, 0 or more. limit: the first batch that begins
+        behind this byte gets an entry. due: an array with DUE_COLUMNS numbers for each of DUES
+        batches. state: an array that gets the RUN_ITEMS numbers of replica.scan.frames. plain_run
+        has the other parameters too.
     """
     end = source.size
     dues = long(0)

@@ -2,8 +2,9 @@
 
 The records of a log name partitions in no order, and no cache holds the slots of all partitions.
 Without this module, a replay would mostly wait for memory. A record leads to the slot of its topic,
-and the topic to the slot of its partition. Three steps fetch them, each for a nearer row. They only
-guess: they use the first item of the index, and check only that the bytes that they read exist.
+and the topic to the slot of its partition. Three steps fetch these slots, each for a nearer row.
+The steps only guess: they use the first item of the index, and check only that the bytes that they
+read exist.
 """
 
 from __future__ import annotations

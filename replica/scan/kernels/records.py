@@ -32,8 +32,8 @@ class Record(NamedTuple):
 
 @inner
 def counted(state: Longs, stop: int) -> int:
-    """Count a refused row, if refused rows are only counted. Returns the code by which the kernel
-    continues or stops. stop: the STOP code of the row."""
+    """Count a refused row, if the kernel doesn't stop at refused rows. Returns the STOP code by
+    which the kernel continues or stops. stop: the STOP code of the row."""
     if stop != t.STOP_REFUSED or item(state, t.STATE_EXPLAINED) == 0:
         return stop
     set_item(state, t.STATE_REFUSED, item(state, t.STATE_REFUSED) + 1)
@@ -49,7 +49,7 @@ def layout(program: int, column: int) -> int:
 
 @inner
 def place_of(record: Record, field: int) -> int:
-    """The position of a field. ABSENT if the record, or its version, lacks the field."""
+    """The position of a field. ABSENT if the record, or the record's version, lacks the field."""
     step = layout(record.program, field)
     if step == t.NO_STEP:
         return ABSENT
@@ -89,7 +89,7 @@ def text_of(record: Record, field: int) -> tuple[int, int]:
 @inner
 def recovery_of(record: Record, otherwise: int) -> int:
     """The leader's recovery state in the record. The result is `otherwise` if the record has no
-    recovery state, and NO_STATE if Kafka doesn't know its number."""
+    recovery state, and NO_STATE if Kafka doesn't know the number of the recovery state."""
     place = place_of(record, long(t.FIELD_RECOVERY))
     if place == ABSENT:
         return otherwise
@@ -99,5 +99,5 @@ def recovery_of(record: Record, otherwise: int) -> int:
 
 @inner
 def next_epoch(epoch: int) -> int:
-    """The epoch after this one. It wraps at 32 bits, as in Java."""
+    """The epoch after `epoch`. The number wraps at 32 bits, as in Java."""
     return epoch + 1 if epoch != _INT32_MAX else -_INT32_MAX - 1

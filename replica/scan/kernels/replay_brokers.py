@@ -1,4 +1,5 @@
-"""Replays records of brokers in the replay kernel, as replica.metadata.image.registrations does.
+"""Replays records of brokers in the replay kernel, with the result of
+replica.metadata.image.registrations.
 
 The kernel must know which records are refused. So it keeps two facts of each broker: whether the
 broker is registered, and its epoch.
@@ -34,8 +35,8 @@ assert {
 
 @inner
 def _has_nameless_listener(source: Bytes, position: int, end: int) -> bool:
-    """Whether one of the listeners at `position` has an empty name. Their bytes were checked
-    before."""
+    """Whether one of the listeners at `position` has an empty name. The caller has checked the
+    bytes of the listeners."""
     count, at = unsigned_varint(source, position, end)
     for _ in range(count - 1):
         name_size, _ = unsigned_varint(source, at, end)

@@ -1,9 +1,9 @@
-"""The kernel that replays rows, as replica.metadata.image does record by record.
+"""The kernel that replays rows, with the result of replica.metadata.image.
 
 The kernel must know which records are refused, so it remembers which topics, partitions and brokers
 exist. For every other entity it remembers the place of the newest record in the log; a record that
-a later record replaces is never decoded. The kernel stops at each row that it can't replay. The
-scalar replay takes this row (see replica.scan.bulk_replay).
+a later record replaces is never decoded. The kernel stops at each row that it can't replay.
+replica.scan.bulk_replay gives this row to the scalar replay.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from replica.scan.native import Bytes, Longs
 def _set(
     slots: Longs, record: Record, base: int, slot: int, counts: tuple[int, int], is_new: bool
 ) -> None:
-    """Set the counts, and the lists that the record has. The other lists of a new partition are set
-    to empty; those of an old partition stay unchanged."""
+    """Set the counts of a partition, and the lists that the record has. The other lists of a new
+    partition are set to empty; the other lists of an old partition stay unchanged."""
     put(slots, slot, t.PART_REPLICA_COUNT, counts[0])
     put(slots, slot, t.PART_DIRECTORY_COUNT, counts[1])
     for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
@@ -52,7 +52,7 @@ def _set(
 def register_partition(
     table: Table, record: Record, base: int, topic: int, number: int, offset: int
 ) -> bool:
-    """Apply a PARTITION_RECORD. False if the record can't be applied."""
+    """Apply a PARTITION_RECORD. Returns False if the record can't be applied."""
     slots = table.slots
     counts = partitions.counts_after(record, long(0), long(0))
     if counts[0] == partitions.NOT_APPLICABLE:
@@ -68,7 +68,7 @@ def register_partition(
 
 @inner
 def change_partition(slots: Longs, record: Record, base: int, slot: int, offset: int) -> bool:
-    """Apply a PARTITION_CHANGE_RECORD. False if the record can't be applied."""
+    """Apply a PARTITION_CHANGE_RECORD. Returns False if the record can't be applied."""
     replicas = get(slots, slot, t.PART_REPLICA_COUNT)
     counts = partitions.counts_after(record, replicas, get(slots, slot, t.PART_DIRECTORY_COUNT))
     if counts[0] == partitions.NOT_APPLICABLE:
@@ -162,7 +162,7 @@ def _set_config(table: Table, record: Record, slot: int) -> None:
 
 @inner
 def _list_put(slots: Longs, puts: Longs, state: Longs, slot: int) -> None:
-    """Add the slot of a PUT to the list of changed slots, unless it is there already."""
+    """Add the slot of a PUT to the list of changed slots, unless the list has the slot already."""
     if get(slots, slot, t.SLOT_CHANGED) == 0:
         put(slots, slot, t.SLOT_CHANGED, 1)
         count = item(state, t.STATE_PUTS)
@@ -240,8 +240,8 @@ def replay_rows(
     state: Longs,
     places: Longs,
 ) -> int:
-    """Replay the rows low <= row < high. Returns the row at which it stopped; state[STATE_STOP] has
-    the reason.
+    """Replay the rows low <= row < high. Returns the row at which the kernel stopped;
+    state[STATE_STOP] has the reason.
 
     base: the place of the source's first byte in the log. slots, puts: arrays with room for two
         more slots for each row. index: an array with at least twice as many items as there are

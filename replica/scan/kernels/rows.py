@@ -17,7 +17,7 @@ from replica.scan.native import Bytes, Longs
 
 @inner
 def cell(rows: Longs, column: int, row: int) -> int:
-    """The number in one column of a row. column: such as frames.ROW_VALUE."""
+    """The number in one column of a row. column: a column of frames, such as frames.ROW_VALUE."""
     return item(rows, column * frames.ROWS + row)
 
 
@@ -28,7 +28,8 @@ def gather_values(
     copied bytes.
 
     output: an array with room for all values and for tables.SLACK bytes more. offsets: an array
-    with one more item than rows; it gets the position of each value in `output`, and the end.
+        with one more item than rows; the kernel writes the position of each value in `output` to
+        this array, and then the end of the last value.
     """
     to = long(0)
     for row in range(low, high):
@@ -50,9 +51,10 @@ def find_odd_rows(
     Returns the number of noted rows.
 
     guarded: the program of CONFIG_RECORD, whose rows are noted if they may hold a secret; -1 to
-        note no row for that reason. sought: a number for each program, 1 if all its rows are noted.
-    odd: an array that gets the numbers of the noted rows, and has room for all rows. places: an
-        array of tables.MAX_WIDTH items of scratch.
+        note no row because of secrets. sought: a number for each program, 1 if all its rows are
+        noted.
+    odd: an array with room for all rows, to which the numbers of the noted rows are written.
+        places: an array of tables.MAX_WIDTH items of scratch.
     """
     found = long(0)
     for row in range(count):

@@ -20,8 +20,8 @@ _SECOND_FACTOR = 0x369DEA0F31A53F85
 
 
 class Table(NamedTuple):
-    """The arrays of the hash table. `lookup` is the array that other modules call index, because
-    every tuple has a method `index`."""
+    """The arrays of the hash table. Other modules call the array `lookup` index. Here this array
+    has another name, because every tuple has a method `index`."""
 
     slots: Longs
     lookup: Longs
@@ -97,7 +97,7 @@ def slot_of_pair(table: Table, kind: int, a: int, b: int) -> int:
 @inner
 def find_bytes(table: Table, kind: int, hashed: int, source: Bytes, start: int, size: int) -> int:
     """The slot whose key is these bytes. NONE if no slot has this key. hashed: the hash of the
-    bytes, by hash_of_bytes."""
+    bytes, computed by hash_of_bytes."""
     slots, index, arena = table.slots, table.lookup, table.arena
     mask = index.size - 1
     place = hashed & mask
@@ -149,7 +149,7 @@ def _new_slot(table: Table, kind: int, hashed: int, a: int, b: int) -> int:
 
 @inner
 def enter(index: Longs, slot: int, hashed: int) -> None:
-    """Put a slot that isn't in the index into it."""
+    """Put a slot into the index, which doesn't have it yet."""
     mask = index.size - 1
     place = hashed & mask
     while item(index, place) != 0:
@@ -160,7 +160,7 @@ def enter(index: Longs, slot: int, hashed: int) -> None:
 def index_slots(slots: Longs, index: Longs, arena: Bytes, state: Longs, with_hashes: int) -> int:
     """Put all slots into the index. Returns the number of slots.
 
-    with_hashes: 0 if the hashes of the slots must be computed, 1 if the slots have them.
+    with_hashes: 0 if the hashes of the slots must be computed, 1 if the slots have their hashes.
     """
     for slot in range(item(state, t.STATE_SLOTS)):
         hashed = get(slots, slot, t.SLOT_HASH)

@@ -2,10 +2,10 @@
 all other versions.
 
 A straight-line function has the same result as the interpreter for one program, without reading a
-table: the places of fields are local variables, and labels are numbers in the code. It is about
-three times as fast. Like the interpreter (`locate`), it refuses values that aren't valid to their
-last byte. Its text is made only of the content of replica.message.program; `straight_source`
-returns it.
+table: the places of fields are local variables, and labels are numbers in the code. Such a function
+    is about three times as fast as the interpreter. Like the interpreter (`locate`), it refuses
+    values that aren't valid to their last byte. Its text is made only of the content of
+    replica.message.program; `straight_source` returns it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def variant_array(source: Bytes, position: int, is_uuid: bool, output: Bytes, to
 
 @dataclass(frozen=True)
 class _Form:
-    """The common parts of the functions of one form.
+    """What the straight-line functions of one form have in common.
 
     arguments: their parameters.
     refusal: the text of the result for an invalid value.
@@ -106,7 +106,7 @@ class _Form:
 def renderer(name: str) -> Callable[..., Any]:
     """A function that calls the straight-line function of a program, or the interpreter if the
     program has none. name: a key of _FORMS. The function has the form's arguments, and returns the
-    same as its interpreter."""
+    same as the form's interpreter."""
     form = _FORMS[name]
     namespace: dict[str, Any] = {**vars(memory), **vars(locate), **form.names}
     namespace |= {made: function for made, function in globals().items() if made.startswith(name)}
@@ -172,8 +172,8 @@ def _locating(program: Program, refusal: str) -> _Lines:
 
 
 def _passed(step: FieldStep) -> str:
-    """The code that computes the position behind a value at `at`. If that is beyond `end`, so are
-    all later positions."""
+    """The code that computes the position behind a value at `at`. If this position is beyond `end`,
+    all later positions are beyond `end` too."""
     if step.is_array:
         return f"pass_fixed_array(source, at, end, {step.least_size}, {step.nullable})"
     if step.kind is Kind.STRING:

@@ -1,8 +1,8 @@
 """Writes text: UTF-8, JSON strings, decimal numbers, base64.
 
-A function that writes takes an output and a position, and returns the position behind its text. It
-may overwrite up to tables.SLACK bytes behind this position, and it never writes more than
-replica.scan.tables has computed. No function reads beyond the end of the source array.
+A function that writes takes an output and a position, and returns the position behind its text. The
+function may overwrite up to tables.SLACK bytes behind this position, and it never writes more bytes
+than replica.scan.tables has computed. No function reads beyond the end of the source array.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
 
 @inner
 def is_utf8(source: Bytes, start: int, end: int) -> bool:
-    """Whether str.decode would accept the bytes: they have no surrogates and no overlong forms."""
+    """Whether the bytes are valid UTF-8: Python's bytes.decode accepts them, so they have no
+    surrogates and no overlong forms."""
     at = start
     while at + 8 <= end and not load_raw64(source, at) & HIGH:
         at += 8

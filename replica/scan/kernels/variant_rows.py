@@ -19,8 +19,8 @@ _VERSION_SORTED = 0x11
 
 @inner
 def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
-    """Write the metadata of a VARIANT, which is a dictionary of names. names: the bits of these
-    names among those of the program."""
+    """Write the metadata of a VARIANT, which is a dictionary of names. names: a bit for each name
+    of the program, which is 1 for a name in the dictionary."""
     first = program_item(program, tables.PROGRAM_NAMES)
     known = program_item(program, tables.PROGRAM_NAME_COUNT)
     count = popcount(names)
@@ -50,8 +50,8 @@ def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
 def _put_known(
     program: int, names: int, known: Longs, known_bytes: Bytes, output: Bytes, to: int
 ) -> int:
-    """Write a dictionary. A dictionary in `known_bytes` is copied; another dictionary is made and
-    stored there."""
+    """Write a dictionary. If the dictionary is in `known_bytes`, copy it; otherwise make the
+    dictionary, and store it in `known_bytes`."""
     slot = (names ^ names >> 8 ^ program * 37) & (tables.KNOWN - 1)
     entry = slot * tables.KNOWN_COLUMNS
     if item(known, entry) != program + 1 or item(known, entry + 1) != names:
@@ -80,14 +80,15 @@ def write_variants(
 ) -> int:
     """Write the rows low <= row < high. Returns the first row that found no room, or `high`.
 
-    guarded: the program whose rows are refused if they may hold a secret; -1 to refuse no row for
-    that reason. offsets: an array with one more item than rows; row low + k gets the bytes
-    offsets[k] to offsets[k + 1] of `output`. dictionary_offsets: gives in the same way the place of
-    the row's dictionary in `dictionaries`. refused: an array with one more item than rows. Its
-    first item is the number of rows that the scalar reader must read; the numbers of these rows
-    follow, counted from `low`. A refused row has no bytes in either output. places: an array of 2 *
-    tables.MAX_WIDTH items of scratch. known, known_bytes: arrays of KNOWN * KNOWN_COLUMNS items and
-    KNOWN * DICTIONARY_ROOM bytes, which are zero before the first call and are kept between calls.
+    guarded: the program whose rows are refused if they may hold a secret; -1 to refuse no row
+        because of secrets. offsets: an array with one more item than rows; row low + k gets the
+        bytes offsets[k] to offsets[k + 1] of `output`. dictionary_offsets: the same for the row's
+        dictionary in `dictionaries`. refused: an array with one more item than rows. Its first item
+        is the number of rows that the scalar reader must read; the numbers of these rows follow,
+        counted from `low`. A refused row has no bytes in either output. places: an array of 2 *
+        tables.MAX_WIDTH items of scratch. known, known_bytes: arrays of KNOWN * KNOWN_COLUMNS items
+        and KNOWN * DICTIONARY_ROOM bytes, which are zero before the first call and are kept between
+        calls.
     """
     ends = places[places.size // 2 :]
     to = long(0)

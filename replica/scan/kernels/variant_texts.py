@@ -1,4 +1,4 @@
-"""The kernel that writes VARIANTs as JSON text, as replica.metadata.variant_reader does.
+"""The kernel that writes VARIANTs as JSON text, with the result of replica.metadata.variant_reader.
 
 The kernel refuses damaged bytes, doubles, types that replica.metadata.variant never writes, and
 containers that are nested more deeply than VARIANT_DEPTH. The scalar reader reads a refused row, or
@@ -22,7 +22,8 @@ _IS_OBJECT, _NEXT, _COUNT, _IDS, _ID_WIDTH, _OFFSETS, _OFFSET_WIDTH, _VALUES = r
 _PER_BYTE = 6
 """The most bytes of JSON for one byte of a text, which is the length of \\u0000."""
 _LEAST_ROOM = 32 + tables.VARIANT_DEPTH + tables.SLACK
-"""The most bytes that a number or a word needs, with the marks before and behind it."""
+"""The most bytes that a number or a word needs, with the marks before and behind the number or
+word."""
 _NULL_WORD = int.from_bytes(b"null", "little")
 _TRUE_WORD = int.from_bytes(b"true", "little")
 _FALSE_WORD = int.from_bytes(b"false\0\0\0", "little")
@@ -46,8 +47,8 @@ def _signed(source: Bytes, at: int, width: int) -> int:
 
 @inner
 def _put_text(source: Bytes, start: int, end: int, output: Bytes, to: int) -> int:
-    """Write bytes as a JSON string. REFUSED if they are no UTF-8, NO_ROOM if the string may not
-    fit."""
+    """Write bytes as a JSON string. Returns the position behind the string, REFUSED if the bytes
+    are no UTF-8, or NO_ROOM if the string may not fit."""
     if to + (end - start) * _PER_BYTE + _LEAST_ROOM > output.size:
         return NO_ROOM
     if not is_utf8(source, start, end):
@@ -81,8 +82,8 @@ def _put_name(names: Bytes, start: int, end: int, which: int, output: Bytes, to:
 
 @inner
 def _put_scalar(source: Bytes, at: int, end: int, output: Bytes, to: int) -> int:
-    """Write a value that is no container. The caller has checked that there is room for a number or
-    a word."""
+    """Write a value that is no container. Returns the position behind its text, REFUSED or NO_ROOM.
+    The caller has checked that there is room for a number or a word."""
     kind, header = byte_at(source, at) & 3, byte_at(source, at) >> 2
     if kind == _SHORT_STRING:
         if at + 1 + header > end:
@@ -112,7 +113,8 @@ def _put_scalar(source: Bytes, at: int, end: int, output: Bytes, to: int) -> int
 
 @inner
 def _enter(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> int:
-    """Fill the frame of the container at `at`. REFUSED if the container reaches beyond the end."""
+    """Fill the frame of the container at `at`. Returns REFUSED if the container reaches beyond
+    `end`."""
     is_object = long((byte_at(source, at) & 3) == _OBJECT)
     header = byte_at(source, at) >> 2
     offset_width = (header & 3) + 1
@@ -175,7 +177,8 @@ def _put_ends(output: Bytes, to: int, stack: Longs, depth: int) -> int:
 def _put_begin(
     source: Bytes, at: int, end: int, output: Bytes, to: int, stack: Longs, depth: int
 ) -> int:
-    """Write the opening mark of a container, and fill frame number `depth` of the stack for it."""
+    """Write the opening mark of a container, and fill frame number `depth` of the stack for the
+    container."""
     if depth == tables.VARIANT_DEPTH:
         return REFUSED
     frame = _enter(source, at, end, stack, depth * tables.VARIANT_COLUMNS)
@@ -221,8 +224,8 @@ def _put_value(
 
 @inner
 def _next_element(source: Bytes, stack: Longs, frame: int) -> int:
-    """The position of the next element of a container. The frame then names the element behind it
-    as the next one."""
+    """The position of the next element of a container. The frame then names the element behind this
+    element as the next element."""
     number = item(stack, frame + _NEXT)
     set_item(stack, frame + _NEXT, number + 1)
     width = item(stack, frame + _OFFSET_WIDTH)
@@ -247,12 +250,14 @@ def write_variant_texts(
     that finds no room in an empty output is refused.
 
     value_offsets, name_offsets: row k has the bytes value_offsets[k] to value_offsets[k + 1] of
-    `values`, and its dictionary is in the bytes name_offsets[k] to name_offsets[k + 1] of `names`.
-    present: a number for each row, 0 where the row is NULL and has no bytes. offsets: an array with
-    one more item than rows; row low + k gets the bytes offsets[k] to offsets[k + 1] of `output`.
+        `values`, and its dictionary is in the bytes name_offsets[k] to name_offsets[k + 1] of
+        `names`.
+    present: a number for each row; 0 if the row is NULL and has no bytes. offsets: an array with
+        one more item than rows; row low + k gets the bytes offsets[k] to offsets[k + 1] of
+        `output`.
     refused: an array with one more item than rows. Its first item is the number of rows that the
-    scalar reader must read; the numbers of these rows follow, counted from `low`. stack: an array
-    of VARIANT_DEPTH * VARIANT_COLUMNS items of scratch.
+        scalar reader must read; the numbers of these rows follow, counted from `low`. stack: an
+        array of VARIANT_DEPTH * VARIANT_COLUMNS items of scratch.
     """
     to = long(0)
     refusals = 0

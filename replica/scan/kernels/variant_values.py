@@ -3,7 +3,8 @@
 The bytes are those that replica.metadata.variant.encode_variant makes of
 replica.metadata.json_text.to_plain. The dictionary has exactly the names in the value, sorted.
 Integers and offsets take as few bytes as possible. The fields of an object come in the order of
-their names. Sources and outputs are as in json_values.
+their names. Before a function here reads a value, `locate` has checked the value.
+replica.scan.tables computes how much room the outputs need.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ def put_uuid_text(source: Bytes, position: int, output: Bytes, to: int) -> int:
 
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
-    """Write a value of fixed size. REFUSED for a double that isn't finite."""
+    """Write a value of fixed size. Returns the position behind the value, or REFUSED for a double
+    that isn't finite."""
     if kind == tables.UUID:
         return put_uuid_text(source, position, output, to)
     if kind == tables.BOOL:
@@ -193,7 +195,7 @@ def _put_struct(
     source: Bytes, position: int, step: int, output: Bytes, to: int, names: int
 ) -> tuple[int, int]:
     """Write a structure. Returns the position behind the structure, and the position behind its
-    VARIANT or REFUSED.
+    VARIANT, or REFUSED for a double that isn't finite.
 
     names: the bits of the names in the dictionary. The id of a name is its rank among these names.
     """
@@ -286,8 +288,8 @@ def close_object(output: Bytes, header: int, count: int, end: int, field_ends: L
     """Write the header and the offsets of an object whose ids and values are written. Returns the
     position behind the object.
 
-    The values stand at the right place if an offset takes one byte. Otherwise this function moves
-    them. field_ends[k]: the position behind the k-th value, in the order of the names.
+    If an offset takes one byte, the values are already at the right place. Otherwise this function
+    moves the values. field_ends[k]: the position behind the k-th value, in the order of the names.
     """
     offsets = header + 2 + count
     begin = offsets + count + 1
@@ -329,8 +331,9 @@ def interpret(
     places: Longs,
     field_ends: Longs,
 ) -> tuple[int, int]:
-    """Write the VARIANT of the fields at `position`. Returns the position behind it or REFUSED, and
-    the bits of the names in it."""
+    """Write the VARIANT of the fields at `position`. Returns the position behind this VARIANT, or
+    REFUSED for a value that the scalar reader must write; and the bits of the names in the
+    VARIANT."""
     first = program_item(program, tables.PROGRAM_FIRST)
     last = program_item(program, tables.PROGRAM_END)
     if not locate(source, position, end, program, places):

@@ -23,8 +23,8 @@ _COLUMN_COUNT = len(_COLUMNS_AND_CHANGES) // 2
 
 @inner
 def _reassignment(table: Table, slot: int, adding: int, removing: int) -> int:
-    """The type of a change of a reassignment. adding, removing: the slots of these lists before the
-    change."""
+    """The type of a change of a reassignment. adding, removing: the slots of the lists of adding
+    and removing replicas before the change."""
     slots, arena = table.slots, table.arena
     if count_of(slots, adding) == 0 and count_of(slots, removing) == 0:
         return v.STARTED
@@ -55,7 +55,8 @@ def _report_column(
 @inner
 def report_changes(buffers: ReportBuffers, former: int, slot: int, row: int) -> None:
     """Report the changes of a partition in the order of replica.metadata.changes.partitions.
-    former: a slot with the former values of its columns."""
+    former: a slot with the former values of the partition's columns.
+    """
     slots, state = buffers.table.slots, buffers.table.state
     before = item(state, v.REPORT_CHANGES)
     with_leader = get(slots, former, t.PART_LEADER) != get(slots, slot, t.PART_LEADER)

@@ -22,7 +22,8 @@ def _element_bytes(kind: int) -> int:
 
 @inner
 def _list_of(table: Table, kind: int, source: Bytes, start: int, size: int) -> int:
-    """The slot of the list whose elements are these bytes. A missing slot is made."""
+    """The slot of the list whose elements are `size` bytes from `start` on. A missing slot is
+    made."""
     slots, arena, state = table.slots, table.arena, table.state
     slot: int = slot_of_bytes(table, kind, source, start, size)
     if get(slots, slot, v.LIST_TEXT) >= 0:
@@ -43,7 +44,8 @@ def _list_of(table: Table, kind: int, source: Bytes, start: int, size: int) -> i
 
 @inner
 def list_at(table: Table, kind: int, source: Bytes, place: int) -> int:
-    """The slot of the list in a compact array, which was checked. kind: INTS or UUIDS."""
+    """The slot of the list in a compact array, which the caller has checked. kind: INTS or
+    UUIDS."""
     size, start = unsigned_varint(source, place, source.size)
     return _list_of(table, kind, source, start, (size - 1) * _element_bytes(kind))
 

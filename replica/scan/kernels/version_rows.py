@@ -1,9 +1,9 @@
 """The kernel that replays partitions, and reports the versions that end and the changes.
 
 For PARTITION_RECORD and PARTITION_CHANGE_RECORD it has the same result as
-replica.metadata.image.partition and replica.metadata.changes.partitions. It also replays the
-TOPIC_RECORD of a new topic. It stops at every other row, which the scalar replay takes. The kernel
-then gets the changes in other topics from the scalar replay (see replica.scan.partition_versions).
+replica.metadata.image.partition and replica.metadata.changes.partitions. The kernel also replays
+the TOPIC_RECORD of a new topic. It stops at every other row, which the scalar replay takes.
+replica.scan.partition_versions then gives the kernel what this row has changed.
 """
 
 from __future__ import annotations
@@ -54,14 +54,15 @@ from replica.scan.native import Bytes, Longs
 
 @inner
 def spare_slot(slots: Longs) -> int:
-    """The last slot for which there is room. No row takes it (see SLOTS_OF_ROW)."""
+    """The last slot for which there is room. No row takes this slot, because SLOTS_OF_ROW counts
+    the spare slot too."""
     return long(slots.size // t.SLOT_COLUMNS - 1)
 
 
 @inner
 def _read_lists(table: Table, record: Record, slot: int, is_new: bool) -> None:
-    """Set the lists that the record has. The other lists are empty if the partition is new, else
-    unchanged."""
+    """Set the lists that the record has. The other lists become empty if the partition is new, else
+    they stay unchanged."""
     nothing = no_ints(table) if is_new else long(NONE)
     for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
         place = place_of(record, column - t.PART_REPLICAS + t.FIELD_REPLICAS)
@@ -74,8 +75,8 @@ def _read_lists(table: Table, record: Record, slot: int, is_new: bool) -> None:
 
 @inner
 def read_partition(table: Table, record: Record, slot: int) -> bool:
-    """Compute the new columns of a partition by a record, in the spare slot. False if the record
-    can't be applied. slot: the slot of the partition; NONE for a new partition."""
+    """Compute the new columns of a partition by a record, in the spare slot. Returns False if the
+    record can't be applied. slot: the slot of the partition; NONE for a new partition."""
     slots = table.slots
     replicas = known = long(0)
     if slot != NONE:
@@ -104,7 +105,8 @@ _find_places = renderer("places")
 
 @inner
 def _has_arena(table: Table, wanted: int) -> bool:
-    """Whether the arena has room for twice `wanted` bytes, and for what any row may need."""
+    """Whether the arena has room for twice `wanted` bytes, and for the bytes that any row may
+    need."""
     return item(table.state, t.STATE_ARENA) + 2 * wanted + v.ARENA_OF_ROW <= table.arena.size
 
 
@@ -126,8 +128,8 @@ def _stamp(table: Table, rows: Longs, row: int, slot: int) -> None:
 
 @inner
 def _write(table: Table, rows: Longs, row: int, new: int, slot: int) -> None:
-    """Exchange the columns of a partition with those of the slot `new`, which then has the former
-    ones."""
+    """Exchange the columns of a partition with the columns of the slot `new`, which then has the
+    former columns of the partition."""
     slots = table.slots
     for column in range(t.PART_LEADER, t.PART_LEADER + v.PART_FIELDS):
         before = get(slots, slot, column)
@@ -207,7 +209,7 @@ def _is_new_topic(table: Table, record: Record, action: int) -> bool:
 
 @inner
 def _topic_row(table: Table, record: Record, action: int) -> int:
-    """Create or remove a topic. Returns its slot."""
+    """Create or remove a topic. Returns the topic's slot."""
     slots, arena, state = table.slots, table.arena, table.state
     first, second = topic_id_of(record)
     topic = slot_of_pair(table, long(t.TOPIC), first, second)
@@ -275,8 +277,8 @@ def write_versions(
     state: Longs,
     places: Longs,
 ) -> int:
-    """Replay the rows low <= row < high. Returns the row at which it stopped; state[STATE_STOP] has
-    the reason.
+    """Replay the rows low <= row < high. Returns the row at which the kernel stopped;
+    state[STATE_STOP] has the reason.
 
     slots, index, arena: the arrays of PartitionVersions, which makes larger ones after STOP_SLOTS.
     texts, numbers: arrays that get the versions and changes. places: an array of MAX_WIDTH items of
@@ -309,7 +311,8 @@ def open_versions(
     first: int,
 ) -> int:
     """Report the versions that are valid now, as versions that end with row -1. Returns the slot
-    that found no room, or the number of slots. first: the slot at which to begin."""
+    whose version found no room, or the number of slots if all versions are reported. first: the
+    slot at which to begin."""
     buffers = ReportBuffers(Table(slots, index, arena, state), texts, numbers)
     slot = first
     while slot < item(state, t.STATE_SLOTS):

@@ -32,11 +32,12 @@ _ENDS = np.cumsum([len(word) for word in _WORDS], dtype=np.int64)
 _STARTS = np.array([end - len(word) for end, word in zip(_ENDS, _WORDS, strict=True)], np.int64)
 _DASH, _COLON = 0x2D, 0x3A
 _DIGITS = 12
-"""The most characters of an int32 with its sign and the character before it."""
+"""The most characters of an int32, with its sign and the character before the number."""
 
 
 class ReportBuffers(NamedTuple):
-    """The arrays for what is reported of partitions; see replica.scan.version_tables."""
+    """The arrays for what is reported of partitions, with the columns of
+    replica.scan.version_tables."""
 
     table: Table
     """The slots of the partitions."""
@@ -62,14 +63,15 @@ def _put_part(buffers: ReportBuffers, to: int, column: int, number: int) -> int:
 
 @inner
 def _put_field(buffers: ReportBuffers, to: int, which: int, number: int) -> int:
-    """Write the name of a field and its value, as `_put_part` writes the value."""
+    """Write the name of a field and its value, which `_put_part` writes."""
     to = _word(buffers.texts, to, which)
     return _put_part(buffers, to, item(_COLUMNS, which), number)
 
 
 @inner
 def _put_value(buffers: ReportBuffers, to: int, slot: int) -> int:
-    """Write the JSON of a partition, as replica.metadata.image.partition.text_of does."""
+    """Write the JSON of a partition: the same text as that of
+    replica.metadata.image.partition.text_of."""
     slots = buffers.table.slots
     for which in range(_FIELD_COUNT):
         to = _put_field(buffers, to, which, get(slots, slot, item(_COLUMNS, which)))
@@ -189,7 +191,8 @@ def _report_change(buffers: ReportBuffers, slot: int, row: int, change: int) -> 
 
 @inner
 def report_creation(buffers: ReportBuffers, slot: int, row: int, change: int) -> None:
-    """Report that a partition was created. The new text is its value."""
+    """Report that a partition was created. The new text of this change is the JSON of the
+    partition."""
     _add_value(buffers, long(v.C_NEW), slot)
     _report_change(buffers, slot, row, change)
 
@@ -198,7 +201,8 @@ def report_creation(buffers: ReportBuffers, slot: int, row: int, change: int) ->
 def report_part(
     buffers: ReportBuffers, slot: int, row: int, change: int, column: int, old: int, new: int
 ) -> None:
-    """Report that a column of a partition changed. old, new: numbers, or slots of lists."""
+    """Report that a column of a partition changed. old, new: the column before and after the
+    change, each a number or the slot of a list."""
     _add_part(buffers, long(v.C_OLD), column, old)
     _add_part(buffers, long(v.C_NEW), column, new)
     _report_change(buffers, slot, row, change)
@@ -216,8 +220,8 @@ def _add_moves(buffers: ReportBuffers, text: int, adding: int, removing: int) ->
 def report_moves(
     buffers: ReportBuffers, slot: int, row: int, change: int, adding: int, removing: int
 ) -> None:
-    """Report that the adding or removing replicas changed. adding, removing: the slots of these
-    lists before the change."""
+    """Report that the adding or removing replicas changed. adding, removing: the slots of the lists
+    of adding and removing replicas before the change."""
     slots = buffers.table.slots
     _add_moves(buffers, long(v.C_OLD), adding, removing)
     now = get(slots, slot, t.PART_ADDING), get(slots, slot, t.PART_REMOVING)

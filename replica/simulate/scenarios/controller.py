@@ -32,7 +32,8 @@ def _open_transaction(quorum: ScriptedQuorum) -> None:
 
 
 def _stale_broker_epoch(quorum: ScriptedQuorum) -> None:
-    """Broker 4 registers again. Then a change with its former broker epoch is written."""
+    """Broker 4 registers again. Then a record with the former broker epoch of broker 4 is
+    written."""
     quorum.elect(1)
     quorum.populate(1, "orders")
     former = quorum.log_end(1)

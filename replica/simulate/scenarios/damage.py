@@ -42,7 +42,7 @@ def _power_cut(quorum: ScriptedQuorum) -> None:
 
 
 def _two_epochs(quorum: ScriptedQuorum) -> None:
-    """Node 1 leads. Then it follows leader 2, and truncates its last records."""
+    """Node 1 leads. Then node 1 follows leader 2, and truncates its own last records."""
     quorum.begin("orders")
     quorum.cut([1])
     quorum.append(1, topic_config("orders", "retention.ms", "1000"))

@@ -68,8 +68,8 @@ def _append_ghosts(quorum: ScriptedQuorum, leader: int, turn: int) -> None:
 def _figure_8(quorum: ScriptedQuorum) -> None:
     """Figure 8 of the Raft paper up to (c): leader 1 of a newer epoch has replicated its old entry
     to a majority, but no entry of its own epoch. Node 5 has another entry at the same offset, of an
-    epoch between these two. Node 3 fetches one batch at a time, so it can hold only the old entry.
-    """
+    epoch between the old entry's epoch and leader 1's epoch. Node 3 fetches one batch at a time, so
+    it can hold only the old entry."""
     quorum.restart(3, fetch_max_bytes=1)
     quorum.begin("orders")
     quorum.cut([1, 2])

@@ -51,7 +51,7 @@ def _endless_elections(quorum: ScriptedQuorum) -> None:
 
 
 def _slow_follower(quorum: ScriptedQuorum) -> None:
-    """The fetches of node 3 and of broker 5 get lost for a while."""
+    """From some time on, all fetches of node 3 and of broker 5 get lost, so both lag behind."""
     quorum.begin("orders")
     quorum.lose_requests([3, 5])
     for number in range(30):

@@ -31,8 +31,8 @@ def _wiped_voter(quorum: ScriptedQuorum) -> None:
 
 
 def _replaced_disk(quorum: ScriptedQuorum) -> None:
-    """Node 2 catches up with its new directory id, but isn't a voter with it. Node 3 is cut off, so
-    there is no majority."""
+    """Node 2 catches up with a new directory id, but the voter set names only its old directory id.
+    Node 3 is cut off, so there is no majority."""
     quorum.begin("orders")
     quorum.crash(2)
     quorum.wipe(2)
@@ -77,8 +77,8 @@ def _joined_voter(quorum: ScriptedQuorum) -> None:
 
 
 def _removed_leader(quorum: ScriptedQuorum) -> None:
-    """Leader 1 commits its own removal without counting itself. Then it resigns, and nodes 2 and 3
-    elect a leader."""
+    """Leader 1 commits its own removal without counting itself. Then leader 1 resigns, and nodes 2
+    and 3 elect a leader."""
     quorum.begin("orders")
     quorum.remove_voter(1, 1)
     quorum.elect(2)
@@ -117,7 +117,7 @@ def _lost_disks(quorum: ScriptedQuorum) -> None:
 
 def _restored_voter(quorum: ScriptedQuorum) -> None:
     """Node 2 gets an older copy of its disk, which lacks records that nodes 1 and 2 have committed.
-    Then node 2 votes for node 3, which also lacks them."""
+    Then node 2 votes for node 3, which also lacks these records."""
     quorum.begin("orders")
     quorum.crash(2)
     backup = quorum.disk_image(2)

@@ -1,5 +1,5 @@
-"""A quorum whose faults a script chooses, on the simulator's nodes, disks and network. Its log
-holds metadata records. There are no random events, and only the replicas act by themselves."""
+"""A quorum whose faults a script chooses, on the simulator's nodes, disks and network. The quorum's
+log holds metadata records. There are no random events, and only the replicas act by themselves."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Scripted(MetadataWorkload):
 
 
 class Unwatched(Invariants):
-    """Checks no invariants. It is for scenarios that break invariants, for example by wiped
+    """Checks no invariants. This class is for scenarios that break invariants, for example by wiped
     voters."""
 
     def opened(self, host: SimulatedHost) -> None:
@@ -67,8 +67,8 @@ class Unwatched(Invariants):
 
 
 class ScriptedQuorum:
-    """A quorum. At first all nodes run, and there is no leader. Nodes 1 to n are voters, the others
-    observers (brokers).
+    """A quorum. At first all nodes run, and there is no leader. Nodes 1 to n are voters, and the
+    other nodes are observers (brokers).
 
     name: the name of the scenario, from which the cluster id and the directory ids are made.
     invariants: the class that checks every step.
@@ -117,7 +117,8 @@ class ScriptedQuorum:
     def append(self, node_id: int, batch: Records) -> int:
         """Have a leader append a batch, without waiting. Returns the batch's base offset.
 
-        Raises NotLeaderError and RecordBatchTooLargeError as the engine does.
+        Raises NotLeaderError if the node doesn't lead, and RecordBatchTooLargeError if the batch is
+        too large.
         """
         base, node = self.log_end(node_id), self.nodes[node_id]
         values = tuple(encode(record) for record in batch)
@@ -125,8 +126,8 @@ class ScriptedQuorum:
         return base
 
     def commit(self, node_id: int, *batches: Records) -> int:
-        """Have a leader append batches, and wait until they are committed. Returns the log end
-        (exclusive)."""
+        """Have a leader append batches, and wait until the batches are committed. Returns the log
+        end (exclusive)."""
         for batch in batches:
             self.append(node_id, batch)
             self.run_ms(7)
@@ -147,7 +148,8 @@ class ScriptedQuorum:
             self.commit(node_id, metadata_records.create_topic(topic, self.brokers))
 
     def begin(self, *topics: str) -> None:
-        """Elect node 1, populate the new cluster, and wait until all nodes have its records."""
+        """Elect node 1, populate the new cluster, and wait until all nodes have the records of node
+        1."""
         self.elect(1)
         self.populate(1, *topics)
         self.settle()
@@ -166,9 +168,9 @@ class ScriptedQuorum:
     def elect(self, node_id: int) -> int:
         """Wait until this node leads a new epoch. Returns the epoch.
 
-        While this waits, the requests of other nodes get lost, but not their responses, so no other
-        node is elected. A former leader must be down, cut off or resigned, and the node must reach
-        a majority.
+        While this method waits, the requests of other nodes get lost, but not their responses, so
+        no other node is elected. A former leader must be down, cut off or resigned, and the node
+        must reach a majority.
         """
         network = self.simulation.network
         before = self._running(node_id).raft.role.epoch
@@ -200,7 +202,8 @@ class ScriptedQuorum:
 
     def settle(self, *node_ids: int, leader: int | None = None) -> None:
         """Wait until these nodes, by default all running nodes, have flushed the leader's whole log
-        and know that it is committed. leader: None for the leader of the newest epoch."""
+        and know that the whole log is committed. leader: None for the leader of the newest
+        epoch."""
         chosen = node_ids or tuple(node_id for node_id in self.nodes if self.nodes[node_id].host)
         self.run_until(lambda: self._has_settled(chosen, leader))
 
@@ -223,7 +226,7 @@ class ScriptedQuorum:
             self.simulation.kill(self.nodes[node_id])
 
     def restart(self, node_id: int, **changes: object) -> None:
-        """Cut a node's power, set fields of its raft.Config, and start it."""
+        """Cut a node's power, set fields of its raft.Config, and start the node."""
         self.crash(node_id)
         self.configure(node_id, **changes)
         self.start(node_id)

@@ -36,8 +36,8 @@ class NamedScenario:
     issues: the issues about the incident in trackers.
     findings: the ids of all rules of `check` with a finding, including notes.
     compare: two nodes whose `diff` shows the incident.
-    is_safe: whether the invariants hold. They can't hold if voters lose their disks, or have
-        different configurations.
+    is_safe: whether the invariants hold. The invariants can't hold if voters lose their disks, or
+        have different configurations.
     """
 
     name: str
@@ -51,18 +51,20 @@ class NamedScenario:
     is_safe: bool = True
 
     def play(self) -> ScriptedQuorum:
-        """Run the script. Returns the quorum at its end, which is the same each time."""
+        """Run the script. Returns the quorum at the end of the script, which is the same each
+        time."""
         watch = Invariants if self.is_safe else Unwatched
         quorum = ScriptedQuorum(self.name, self.layout, invariants=watch)
         self.script(quorum)
         return quorum
 
     def capture(self) -> Capture:
-        """The files on the disks at the end, with the scenario's tampering."""
+        """The files on the disks at the end of the script, with the scenario's tampering."""
         return self.tampered(self.play().capture())
 
     def tampered(self, capture: Capture) -> Capture:
-        """The capture with the scenario's tampering, if it has one."""
+        """The capture with the scenario's tampering; the same capture for a scenario without
+        tampering."""
         if self.tampering is None:
             return capture
         node_id = self.tampering.node_id

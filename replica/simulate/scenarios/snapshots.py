@@ -48,7 +48,7 @@ def _two_snapshots(quorum: ScriptedQuorum) -> None:
 
 
 def _snapshot_behind_a_topic(quorum: ScriptedQuorum) -> None:
-    """The last batch in the voters' snapshots is a topic with its partitions."""
+    """The last batch in the voters' snapshots holds a topic with its partitions."""
     quorum.begin("orders", "payments")
     quorum.snapshot(*quorum.voters)
     quorum.commit(1, no_op())

@@ -19,7 +19,8 @@ def write_capture(capture: Capture, directory: str) -> None:
     """Write a capture. A new folder is written as a whole or not at all; an empty folder that
     exists is filled node by node.
 
-    Raises UsageError as refuse_filled does, and OSError if the operating system fails to write.
+    Raises UsageError for a folder that isn't empty and for a file, and OSError if the operating
+    system fails to write.
     """
     refuse_filled(directory)
     target = Path(directory)

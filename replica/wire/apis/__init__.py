@@ -1,7 +1,7 @@
 """The messages of every API that kraftlake uses, as tables, by the message definitions of Kafka
 4.4.
 
-APIS has every API that a module here declares by replica.wire.schema.api. It lacks the API of
+APIS has every API that a module here declares by replica.wire.schema.api. APIS lacks the API of
 KIP-595's draft, because each quorum chooses the key of that API.
 """
 

@@ -6,7 +6,8 @@ from replica.wire.apis.parts import ERROR_MESSAGE
 from replica.wire.schema import api, field, structs
 
 UNKNOWN_OPERATIONS = -(2**31)
-"""The value of authorized operations in a response if the request didn't ask for them."""
+"""The value of authorized operations in a response if the request didn't ask for the authorized
+operations."""
 
 API_VERSIONS = api(
     "ApiVersions",

@@ -1,6 +1,6 @@
-"""FetchQuorumRecords of KIP-595's draft. Kafka moved it into Fetch before it had an API key, so a
-quorum chooses a key. replica.model.kafka_errors has the two errors of the draft that have no number
-in Kafka."""
+"""FetchQuorumRecords of KIP-595's draft. Kafka moved this API into Fetch before it had an API key,
+so each quorum chooses a key. replica.model.kafka_errors has the two errors of the draft that have
+no number in Kafka."""
 
 from __future__ import annotations
 

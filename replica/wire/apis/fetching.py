@@ -8,12 +8,13 @@ from replica.wire.apis.parts import QUORUM_ENDPOINTS, broker_endpoints, current_
 from replica.wire.schema import api, field, structs
 
 HIGH_WATERMARK_UNSUPPORTED = 2**63 - 1
-"""The highWatermark in a fetch request of a replica that doesn't send its own (KIP-1166)."""
+"""The highWatermark in a fetch request of a replica that doesn't send its high watermark
+(KIP-1166)."""
 
 
 class Timestamp(IntEnum):
-    """Timestamps of ListOffsets that mean a special offset, such as the log end, not a time (Kafka:
-    ListOffsetsRequest)."""
+    """The timestamps of ListOffsets that mean not a time but a special offset, such as the log end
+    (Kafka: ListOffsetsRequest)."""
 
     LATEST = -1
     EARLIEST = -2

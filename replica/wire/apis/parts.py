@@ -39,7 +39,7 @@ def broker_endpoints(since: int) -> Field:
 
 
 def current_leader(since: int, tag: int) -> Field:
-    """The leader of a partition, so that a client needs no Metadata request to find it
+    """The leader of a partition, so that a client needs no Metadata request to find the leader
     (KIP-951)."""
     return field(
         "currentLeader",

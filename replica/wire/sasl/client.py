@@ -1,4 +1,4 @@
-"""The client's side of SASL: the client's name and password, or a proof that it knows the
+"""The client's side of SASL: the client's name and password, or a proof that the client knows the
 password."""
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from replica.errors import CorruptDataError
 from replica.wire.sasl import scram
 
 Exchange: TypeAlias = Generator[bytes, bytes, None]
-"""The client's side of one authentication. It yields each token of the client, gets the server's
-answer to that token by `send`, and ends after the last answer. It raises DataError if an answer is
-malformed, or if the server doesn't prove that it knows the password too."""
+"""The client's side of one authentication. The generator yields each token of the client, gets the
+server's answer to that token by `send`, and ends after the last answer. The generator raises
+DataError if an answer is malformed, or if the server doesn't prove that the server knows the
+password too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """PLAIN (RFC 4616). The client sends the password in plain text: use it over TLS or in a
+    """PLAIN (RFC 4616). The client sends the password in plain text: use PLAIN over TLS or in a
     private network."""
 
     user: str

@@ -19,11 +19,12 @@ from replica.errors import CorruptDataError
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
-"""The most iterations that Kafka allows (ScramMechanism, and AlterUserScramCredentials)."""
+"""The most iterations that Kafka allows (ScramMechanism; AlterUserScramCredentials refuses
+more)."""
 MOST_FOR_CLIENTS = 100_000
 """The most iterations that a client accepts from a server. This number is above Kafka's bound, for
-credentials of older releases. So many iterations take a client about 0.1 s, during which it does
-nothing else."""
+credentials of older releases. So many iterations take a client about 0.1 s, during which the client
+does nothing else."""
 
 _NO_BINDING = "n,,"
 _BINDING = base64.b64encode(_NO_BINDING.encode()).decode()
@@ -32,8 +33,8 @@ _MAX_TOKEN = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a server stores instead of a password. The server can check the password with it, but
-    nobody can log in with it."""
+    """What a server stores instead of a password. The server can check a password with the
+    credential, but nobody can log in with the credential."""
 
     salt: bytes
     iterations: int
@@ -74,8 +75,8 @@ def is_proven(hash_name: str, kept: Credential, proof: bytes, said: bytes) -> bo
 
 
 def server_signature(hash_name: str, kept: Credential, said: bytes) -> bytes:
-    """The signature by which the server proves that it knows the credential. said: AuthMessage of
-    RFC 5802."""
+    """The signature by which the server proves that the server knows the credential. said:
+    AuthMessage of RFC 5802."""
     return _hmac(hash_name, kept.server_key, said)
 
 
@@ -111,10 +112,10 @@ def user_of(first: str) -> str:
 
 def attributes(said: str, wanted: str) -> dict[str, str]:
     """The values of the attributes at the beginning of a message, by their letters. Extensions
-    after them are skipped. Raises CorruptDataError if an attribute is missing.
+    after these attributes are skipped. Raises CorruptDataError if an attribute is missing.
 
     said: a message, such as `r=...,s=...,i=4096`. wanted: the letters of the attributes in their
-    order, such as `rsi`.
+        order, such as `rsi`.
     """
     parts = said.split(",")
     if len(parts) < len(wanted) or any(

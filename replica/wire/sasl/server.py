@@ -26,17 +26,18 @@ class ServerExchange(ABC):
     user: str | None = None
     """The client's name after authentication; None before the authentication is complete."""
     claimed: str = ""
-    """The name that the client claims; empty before it names one."""
+    """The name that the client claims; empty before the client names itself."""
 
     @abstractmethod
     def next(self, token: bytes) -> bytes:
-        """The answer to a token. Raises RefusedError, and DataError for a malformed token."""
+        """The answer to a token. Raises RefusedError for a wrong password or an unknown user, and
+        DataError for a malformed token."""
 
 
 _NO_USERS = secrets.token_bytes(32)
 
 Authenticator = Mapping[str, Callable[[], ServerExchange]]
-"""For each mechanism, a function that starts an exchange (see PlainExchange and ScramExchange)."""
+"""For each mechanism, a function that starts an exchange: a PlainExchange or a ScramExchange."""
 
 
 class PlainExchange(ServerExchange):
@@ -100,8 +101,9 @@ class ScramExchange(ServerExchange):
         return f"v={scram.base64_of(signature)}".encode()
 
     def _kept(self) -> scram.Credential:
-        """The user's credential. An unknown user gets a credential that matches no password. Its
-        salt is the same on each node and after a restart, like the salt of a known user."""
+        """The user's credential. An unknown user gets a credential that matches no password. The
+        salt of this credential is the same on each node and after a restart, like the salt of a
+        known user."""
         model = next(iter(self._credentials.values()), None)
         secret = _NO_USERS if model is None else model.server_key
         salt = hmac.digest(secret, f"salt of nobody: {self.claimed}".encode(), "sha512")
@@ -117,7 +119,7 @@ class ScramExchange(ServerExchange):
 class SaslServer:
     """Authenticates one connection.
 
-    principal: the user, after authentication.
+    principal: the user, once authentication is complete.
     claimed: the name that the client claims.
     """
 
@@ -133,7 +135,7 @@ class SaslServer:
     @staticmethod
     def answer_of(sasl: SaslServer | None, request: WireRequest) -> tuple[Message, bool]:
         """The answer to SaslHandshake or SaslAuthenticate, and whether the connection ends after
-        it. sasl: None if no authentication is due."""
+        the answer. sasl: None if no authentication is due."""
         if sasl is None:
             return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE)}, True
         if request.api is SASL_HANDSHAKE:

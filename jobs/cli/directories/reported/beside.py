@@ -24,7 +24,7 @@ MAX_LEADERLESS, MAX_CONFIGS, MAX_VALUES = 10, 40, 3
 
 
 def events(incident: Incident, clock: ZonedClock) -> Section:
-    """What happened, and what is not known. What to do stands in the summary."""
+    """What happened, and what is not known. What to do is in the summary."""
     return Section("events", "What happened", joined(_events(incident, clock)))
 
 
@@ -116,8 +116,8 @@ def _listeners(fields: Mapping[str, Any]) -> str:
 
 
 def _leaderless(cluster: Cluster) -> Iterator[Html]:
-    """A table of the topics that have partitions without leader. The topics with the most such
-    partitions come first."""
+    """A table of the first MAX_LEADERLESS topics that have partitions without leader, those with
+    the most such partitions first; nothing where there is no such topic."""
     topics: Mapping[str, str] = cluster.values("topics")
     every = Counter(topic for topic, _ in cluster.partitions)
     without: Counter[str] = Counter()
@@ -158,8 +158,8 @@ class _Setting(NamedTuple):
 
 
 def _configs(image: Image) -> Iterator[Html]:
-    """A table of the configs that somebody set. For a config of topics it has the number of topics
-    with each value."""
+    """A table of the first MAX_CONFIGS configs that somebody set; nothing where none was set. For a
+    config of topics it has the number of topics with each value."""
     found: dict[_Setting, Counter[str]] = defaultdict(Counter)
     for (kind, resource, name), value in image.tables["configs"].values.items():
         of = "" if kind == TOPIC_RESOURCE else resource

@@ -28,7 +28,8 @@ GIVEN = "these directories"
 
 @dataclass(frozen=True, eq=False)
 class Capture:
-    """A directory of a round. at: the time of its capture, or of this report."""
+    """A directory of a round. at: the time of its capture or, where that is unknown, of this
+    report."""
 
     examined: Examined
     log: ReplicaLog
@@ -51,7 +52,8 @@ class Round:
 
     group: str
     name: str | None
-    """The round's name in --order."""
+    """The round's name in --order. Without --order: None where the time of the round is known, else
+    GIVEN."""
     captures: tuple[Capture, ...]
     has_own_time: bool
     compared: ComparedLogs

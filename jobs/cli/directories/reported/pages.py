@@ -68,7 +68,8 @@ def report_of(paths: Sequence[str], order: Sequence[str], cluster: str | None) -
 
 
 _Judgements = dict[str | None, list[tuple[int, JudgedCluster, Verdict]]]
-"""By cluster, each of its rounds with its judgement, the oldest first."""
+"""By cluster id: (the index of the round, the cluster as it was judged, the verdict) of each of its
+rounds, the oldest first."""
 
 
 def _judged(given: GivenRounds, progress: ProgressLine) -> _Judgements:

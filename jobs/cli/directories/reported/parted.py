@@ -84,8 +84,8 @@ class Parted:
         )
 
     def truncated(self) -> dict[int, Figure]:
-        """The records of the first truncations, by the index of the truncation's row. If several
-        replicas lost the same records, only the first of them has an entry."""
+        """The first records of the first truncations, by the index of the truncation's row. If
+        several replicas lost the same records, only the first of them has an entry."""
         found: dict[int, Figure] = {}
         seen: set[tuple[Any, ...]] = set()
         for place, (row, capture, run) in enumerate(self._gone[:MAX_TRUNCATIONS]):
@@ -192,7 +192,7 @@ def _newest_partings(
 
 
 def _heads(each: Round, offset: int) -> Iterator[Row]:
-    """The batch of each replica of a round at an offset."""
+    """A row for each replica of a round whose log has the offset: the batch that holds it."""
     for capture in each.captures:
         found = capture.examined.batch_at(offset)
         if found is not None:

@@ -189,8 +189,8 @@ FENCED_BROKER = warning(
 COPY_BEFORE_START = (
     "If you need what the broker would delete, copy its log directories before its start"
 )
-"""What to do about a shortened retention where the quorum has no leader: setting the old value
-again needs one."""
+"""What to do about a shortened retention where the quorum has no leader: without a leader the old
+value can't be set again."""
 RETENTION_SHORTENED = warning(
     "retention-shortened-while-down",
     "The retention of a topic was shortened while a broker with its replicas was down.",

@@ -27,7 +27,7 @@ def change(at: int, *before: tuple[str, Any, Any]) -> VisibleChange:
 
 
 def found(*steps: VisibleChange, cluster: Cluster = NOW) -> tuple[Refusal, ...]:
-    outages = outages_of(RewoundPartitions.of(cluster), steps).refusing
+    outages = outages_of(RewoundPartitions.of(cluster), steps)
     return refusals(cluster, outages, steps)
 
 
@@ -105,3 +105,16 @@ def test_a_refusal_that_a_lower_min_isr_ended_says_so() -> None:
     assert refusal.was_lowered
     came_back = change(8, ("partitions", KEY, FEW)), out
     assert [one.was_lowered for one in found(*came_back)] == [False]
+
+
+def test_a_moment_that_began_an_outage_of_today_is_left_out() -> None:
+    """The partition refused writes, lost its leader 0.1 s later, and refuses writes again."""
+    few = cluster_after([*healthy(), config("2", MIN_ISR)])
+    few.partitions[KEY] = FEW
+    began = VisibleChange(5, 5000, (("partitions", KEY, WHOLE),))
+    lost = VisibleChange(6, 5100, (("partitions", KEY, FEW),))
+    again = VisibleChange(9, 9000, (("partitions", KEY, FEW._replace(leader=-1, isr=(11,))),))
+    (still,) = found(again, lost, began, cluster=few)
+    assert (still.outage.began.offset, still.outage.ended) == (9, None)
+    long_before = lost._replace(at=6000 + 1)
+    assert len(found(again, long_before, began, cluster=few)) == 2, "it lasted a second"

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
+from replica.doctor.check.catalogue.files import ELECTIONS_WITHOUT_WINNER
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.preflight.answer import Preflight
+from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.rolling import roll
 from replica.doctor.preflight.stopping import stop_brokers
-from replica.doctor.verdict.facts import verdict_on_state
+from replica.doctor.preflight.upgrading import upgrade
+from replica.doctor.preflight.voters import add_voter, remove_voter, to_dynamic
+from replica.doctor.quorum.known_voter import VoterDoubt
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
+from replica.doctor.verdict.facts import verdict_on, verdict_on_state
+from replica.doctor.verdict.outage import with_verdict
+from replica.doctor.verdict.verdict import Level, MissingVoters
+from replica.model.keys import ReplicaKey
+from tests.replica.doctor.preflight.clusters import cluster, controller, known
+from tests.replica.doctor.preflight.test_quorum_and_levels import dynamic
 from tests.replica.doctor.verdict.test_lost_directories import a_dead_disk
 
 
@@ -15,13 +31,75 @@ def test_a_broker_without_one_of_its_disks_runs_on_until_the_others_have_started
     stopped: int | None,
 ) -> None:
     """Restarted before, it may lead without records, and broker 12 then deletes its own."""
-    cluster = a_dead_disk()
-    (said,) = verdict_on_state(cluster).next_steps[:1]
+    of = a_dead_disk()
+    (said,) = verdict_on_state(of).next_steps[:1]
     assert "Leave broker 13 running. Before any restart of it: start broker 12" in said
-    found = roll(cluster) if stopped is None else stop_brokers(cluster, [stopped])
+    found = roll(of) if stopped is None else stop_brokers(of, [stopped])
     first, second, *_ = found.first
     assert first == (
         "leave broker 13 running, whose log directory is offline, and before any restart of it "
         "start node 12, wait until it is in sync, and ask again"
     )
     assert second.startswith("keep the files of the log directory of broker 13 that is offline")
+
+
+def without_winner(*, is_dynamic: bool) -> Cluster:
+    """Of four voters 1 and 2 elect nobody, and 3 and 4 were not given: the verdict says so."""
+    failing = PlacedFinding("node 1", ELECTIONS_WITHOUT_WINNER.at("1", "epoch 9, the log's 3"))
+    quorum = known(1, 2, 3, 4, doubts={3: VoterDoubt.NOT_GIVEN, 4: VoterDoubt.NOT_GIVEN})
+    verdict = verdict_on(
+        ClusterEvidence(
+            findings=(failing, failing._replace(where="node 2")),
+            health=(),
+            voters=("1", "2", "3", "4"),
+            known_voters=quorum.voters,
+            missing=MissingVoters(frozenset({ReplicaKey(3), ReplicaKey(4)}), 4, frozenset({1, 2})),
+        )
+    )
+    assert verdict.level is Level.OUTAGE
+    of = dynamic((1, 2, 3, 4))
+    if not is_dynamic:
+        of = cluster(controller(3, kraft=0), voters=(1, 2, 3, 4))
+    return with_verdict(replace(of, quorum=quorum), verdict)
+
+
+START = (
+    "start node 3 or 4 with its own disk, whichever still has it: with nodes 1 and 2 it is a "
+    "majority of the 4 voters"
+)
+
+
+@pytest.mark.parametrize("is_leaderless", [False, True])
+def test_without_a_leader_the_first_step_starts_the_voters_that_check_starts(
+    is_leaderless: bool,
+) -> None:
+    """`make sure that the quorum has a leader` says nothing to somebody whose quorum has none."""
+    of = without_winner(is_dynamic=True)
+    assert of.quorum is not None
+    of = replace(of, quorum=replace(of.quorum, is_leaderless=is_leaderless))
+    for found in (remove_voter(of, 4), add_voter(of, 5), roll(of)):
+        assert grounded(found, of).first[0] == f"{START}; then ask again with new copies"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda of: remove_voter(of, 4), "kraft.version is 0: the voters are static, and Kafka"),
+        (lambda of: add_voter(of, 5), "kraft.version is 0: the voters are static, and Kafka"),
+        (lambda of: add_voter(of, 4), "node 4 is a voter already: Kafka refuses it"),
+        (lambda of: to_dynamic(of), "voter 3 does not support kraft.version 1"),
+        (lambda of: upgrade(of, "4.4"), "broker 1 supports 3.3-IV3 to 4.1-IV1"),
+    ],
+    ids=["remove", "add", "add a voter again", "to dynamic", "upgrade"],
+)
+def test_what_kafka_refuses_in_any_case_is_the_reason_and_nobody_asks_again(
+    change: Callable[[Cluster], Preflight], why: str
+) -> None:
+    """A leader changes nothing about it; the step still says what brings one back."""
+    of = without_winner(is_dynamic=False)
+    found = grounded(change(of), of)
+    first = found.reasons[0]
+    assert f"{first.subject} {first.detail}".startswith(why)
+    assert any(one.subject == "quorum" for one in found.reasons)
+    assert found.first == (START,)
+    assert not any("have to run" in need for need in found.needs)

@@ -136,7 +136,11 @@ def test_one_voter_whose_elections_fail_says_that_the_quorum_may_have_no_leader(
         "have one, node 1 can't reach them."
     )
     of = cluster()
-    perhaps = NoLeader("has perhaps no leader, by the verdict", is_sure=False)
+    first = (
+        "find out whether nodes 2 and 3 run, and what keeps node 1 from reaching them: addresses, "
+        "certificates, cluster ids"
+    )
+    perhaps = NoLeader("has perhaps no leader, by the verdict", is_sure=False, first=first)
     assert with_verdict(of, verdict).no_leader == perhaps
     assert verdict.next_steps[0].startswith("Find out whether nodes 2 and 3 run, and what keeps")
     one_given = MissingVoters(frozenset({ReplicaKey(2)}), 3, frozenset({1, 3}))
@@ -148,5 +152,5 @@ def test_one_voter_whose_elections_fail_says_that_the_quorum_may_have_no_leader(
     assert seen.headline.startswith("The quorum has probably had no leader since")
     assert "(epoch 9, the log's 3), and nodes 11 and 12 saw no leader either." in seen.headline
     judged = with_verdict(of, seen)
-    assert judged.no_leader == NoLeader("has no leader, by the verdict", is_sure=True)
+    assert judged.no_leader == perhaps._replace(why="has no leader, by the verdict", is_sure=True)
     assert [of.is_led, with_verdict(of, verdict).is_led, judged.is_led] == [True, True, False]
