@@ -176,7 +176,7 @@ class _Pass:
     redactor: Redactor | None
     """Replaces the secrets in records; with None the secrets are kept."""
     runner: Runner
-    """As in Ingest."""
+    """The runner of the stages."""
     decoded: Callable[[int], None]
     batch: Transaction | None = None
     counts: Counts = field(default_factory=Counter)

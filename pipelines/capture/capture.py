@@ -48,7 +48,7 @@ class CaptureOptions:
     known: KnownCaptures = NOTHING_KNOWN
     """Captures whose files needn't be read again."""
     seal: Seal = OPEN
-    """The lake's seal."""
+    """Seals the hashes of files for the lake."""
     goes_on: bool = False
     """Whether a path that can't be read is left out, and is no error: as in ingest --follow."""
 

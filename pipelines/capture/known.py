@@ -49,7 +49,7 @@ class KnownCaptures:
     lake: Lake | None
     """The lake; None where nothing is known."""
     seal: Seal = OPEN
-    """The lake's seal."""
+    """Opens the hashes of files that the lake sealed."""
 
     def of(self, replica: ReplicaId) -> Base | None:
         """The replica's newest capture; None where the lake has none. Raises UsageError where

@@ -80,7 +80,7 @@ class ChangeFeed:
         return _ordered(self._content_reader(version), names, self.feed.order, self.dialect)
 
     def _content_reader(self, version: int) -> Read:
-        """Reads the rows of a version."""
+        """A function that reads the rows of a version."""
         table = self._opened(version)
 
         def read(columns: Sequence[str], where: Sql | None) -> pa.Table:
@@ -101,7 +101,7 @@ class ChangeFeed:
         return _paired(rows, self.feed.contract.keys, version)
 
     def _feed_reader(self, version: int) -> Read:
-        """Reads the rows of the change data feed of a version."""
+        """A function that reads the rows of the change data feed of a version."""
 
         def read(columns: Sequence[str], where: Sql | None) -> pa.Table:
             return self._collected(

@@ -66,7 +66,7 @@ class WebhookEndpoint:
     limit_s: float = 180.0
     """The longest time of one request in seconds, however slowly the answer arrives."""
     form: str = JSON
-    """One of FORMATS."""
+    """The form of the messages, one of FORMATS."""
     least: str = "error"
     """The least severity of the findings that are sent, one of SEVERITIES."""
     routing_key: str = field(default="", repr=False)

@@ -60,8 +60,8 @@ def leader_epoch_history(logs: DataFrame, replicas: DataFrame | None = None) -> 
 
 
 def divergence_points(logs: DataFrame, replicas: DataFrame | None = None) -> DataFrame:
-    """Whether the logs of each pair of replicas diverge, and where: the columns of
-    gold.divergence_points without its columns about captures."""
+    """Rows that tell whether the logs of each pair of replicas diverge, and where. They have the
+    columns of gold.divergence_points without its columns about captures."""
     rows = [_of_logs(_heads(logs)), *_of_replicas(replicas)]
     return _clusters(gold.DIVERGENCE_POINTS, rows, _divergence)
 
@@ -69,9 +69,9 @@ def divergence_points(logs: DataFrame, replicas: DataFrame | None = None) -> Dat
 def snapshot_validity(
     snapshots: DataFrame, logs: DataFrame, replicas: DataFrame | None = None
 ) -> DataFrame:
-    """Whether each complete snapshot is sound and equals a replay of the log: the columns of
-    gold.snapshot_validity without capture_id. The task of a cluster holds all records of the
-    cluster.
+    """A row for each complete snapshot, which tells whether it is sound and equals a replay of the
+    log. The rows have the columns of gold.snapshot_validity without capture_id. The task of a
+    cluster holds all records of the cluster.
 
     Raises PySparkValueError where the two frames were read with different keys for secrets, because
     secrets that are equal would then look different.

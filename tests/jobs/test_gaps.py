@@ -180,7 +180,7 @@ def test_the_timeline_is_in_the_log_s_order_where_times_go_back(
     append(log, metadata("FENCE_BROKER_RECORD", **broker), later_ms=-DAY_MS + 100)
     ended = kraftlake("timeline", "--json", jumped)
     assert [row["event"] for row in ended.rows[-2:]] == ["broker_unfenced", "broker_fenced"]
-    beside = ("snapshot", "divergence", "truncation")
+    beside = ("snapshot", "divergence", "histories_part", "truncation")
     offsets = [row["offset"] for row in ended.rows if row["event"] not in beside]
     assert offsets == sorted(offsets)
     assert any("times go back at offset 3663" in line for line in ended.complaints)

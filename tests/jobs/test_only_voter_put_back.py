@@ -59,3 +59,15 @@ def test_no_record_is_called_never_committed(kraftlake: Kraftlake, nodes: Path) 
     assert ended.code == 1
     assert "start no node: committed records would be lost, or logs conflict" in ended.out
     assert "never committed" not in kraftlake("check", nodes).out
+
+
+def test_where_the_two_histories_part_is_told_with_who_has_which(
+    kraftlake: Kraftlake, nodes: Path
+) -> None:
+    (event,) = kraftlake("timeline", "--json", "--event", "histories_part", nodes).rows
+    assert (event["name"], event["nodes"], event["commitment"]) == ("node 3", [3], "unproven")
+    assert " that the history of nodes 1 and 2 lacks; it has epoch " in event["detail"]
+    common = f"; offset {event['offset'] - 1}, of this time, is the last common record"
+    assert event["detail"].endswith(common)
+    lines = kraftlake("what-happened", nodes).lines[:10]
+    assert any("  histories part: node 3 held " in line for line in lines)

@@ -33,19 +33,23 @@ def test_text_has_a_line_for_each_cluster_day_and_event(kraftlake: Kraftlake) ->
     ended = kraftlake("timeline", SPLIT)
     assert ended.code == 0
     assert [one.split(": ")[:2] for one in ended.complaints] == [["timeline", "not listed"]]
-    cluster, newest, how, day, first = ended.lines[:5]
+    cluster, newest, *four, how, day, first = ended.lines[:9]
     assert cluster == "cluster Lr3UIdBxT-GFPYE5uprmrg: offsets 0 to 2711, by nodes 1, 2, 3, 11, 12"
-    assert newest.startswith("newest of 32 events, snapshots aside: 2026-11-21 03:20:0")
-    told = [one.split() for one in ended.lines[4:]]
+    assert newest == "newest decisive events of 32:"
+    assert [one[31:].partition(" ")[0] for one in four] == [
+        "voters_changed", "divergence", "election", "broker_fenced",
+    ]  # fmt: skip
+    assert all(one.startswith("  2026-11-21 03:") and len(one) <= 160 for one in four)
+    told = [one.split() for one in ended.lines[8:]]
     since = re.search("--from-time ([^`]+)`", how)
     assert since is not None
     later = kraftlake("timeline", "--from-time", since[1], SPLIT).lines
-    shown = [one.split() for one in later if one.startswith("  ")]
+    shown = [one.split() for one in later if re.match(r"  \d\d:", one)]
     assert shown == told[-len(shown) :], "the command that it names lists the newest"
     assert 10 <= len(shown) < len(told)
     assert day == "2026-11-21 (UTC)"
     assert first.split(maxsplit=2)[:2] == ["03:18:48.672", "election"]
-    times = [line.split()[0] for line in ended.lines[4:]]
+    times = [line.split()[0] for line in ended.lines[8:]]
     assert times == sorted(times)
     (split,) = (line for line in ended.lines if line.endswith("(leader-cut-off)"))
     assert (
@@ -68,8 +72,9 @@ def test_a_later_capture_shows_the_truncated_records(kraftlake: Kraftlake) -> No
 @pytest.mark.usefixtures("recorded")
 def test_times_are_shown_in_the_zone_that_is_asked_for(kraftlake: Kraftlake) -> None:
     lines = kraftlake("timeline", "--tz", "Asia/Kathmandu", SPLIT).lines
-    assert lines[3] == "2026-11-21 (+0545)"
-    assert lines[4].startswith("  09:03:48.672  ")
+    assert lines[5].startswith("  2026-11-21 09:05:05.122 +05:45  broker_fenced broker 11 ")
+    assert lines[7] == "2026-11-21 (+0545)"
+    assert lines[8].startswith("  09:03:48.672  ")
     out = kraftlake("timeline", "--csv", "--tz", "Asia/Kathmandu", SPLIT).out
     rows = list(csv.DictReader(io.StringIO(out)))
     assert list(rows[0]) == FIELDS

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from replica.metadata.codec import encode
+from replica.metadata.record import new_record
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Ended, Kraftlake
 from tests.jobs.two_histories import two_histories, with_folders
-from tests.replica.doctor.check.editing import batches, segment, set_value
+from tests.replica.doctor.check.editing import append, batches, metadata, segment, set_value
 
 SIDES = "nodes 1, 2, 4 and 5 against node 3: their logs differ from offset 20 on"
 
@@ -99,6 +101,25 @@ def test_what_happened_tells_of_each_history_in_the_order_of_time(
     for line in told:
         if "leads epoch" in line and "leads epoch 1" not in line:
             assert ", in the history of " in line
+
+
+@pytest.mark.parametrize("side", ["1", "3"])
+def test_a_shutdown_in_the_other_history_is_known_too(
+    kraftlake: Kraftlake, nodes: Path, tmp_path: Path, side: str
+) -> None:
+    copy = Path(shutil.copytree(nodes, tmp_path / "nodes"))
+    log = max((copy / side / "__cluster_metadata-0").glob("*.log"))
+    broker = {"brokerId": 9, "brokerEpoch": 90}
+    append(log, metadata("REGISTER_BROKER_RECORD", **broker, fenced=False))
+    for fields in ({"inControlledShutdown": 1}, {"fenced": 1}, {"fenced": -1}):
+        change = new_record("BROKER_REGISTRATION_CHANGE_RECORD", 1, {**broker, **fields})
+        append(log, encode(change), later_ms=500)
+    rows = kraftlake("timeline", "--json", "--event", "broker_*fenced", copy).rows
+    told = [(one["event"], one["detail"]) for one in rows if one["name"] == "broker 9"]
+    assert told == [
+        ("broker_fenced", "had asked for its shutdown 0.5 s before"),
+        ("broker_unfenced", "came back without a restart, 0.5 s after it was fenced"),
+    ]
 
 
 def test_a_changed_file_is_no_disk_that_was_put_back(

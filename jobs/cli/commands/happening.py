@@ -73,8 +73,10 @@ class TimelineOptions:
 
     It reads directories, and needs no lake; `kraftlake what-happened` gives the few events that
     matter. Name the directories of all nodes that you have. Together they show the log that the
-    cluster continued, the records that other nodes hold instead (divergence), and the records that
-    a later capture of a node lacks (truncation, with the time of the last record that is gone).
+    cluster continued, the records that other nodes hold instead (divergence; histories_part where
+    it is unknown which history is right, with the time of the last common record), and the records
+    that a later capture of a node lacks (truncation, with the time of the last record that is
+    gone). The first lines name the newest decisive events.
     The event elections_without_winner says that quorum-state of nodes is many epochs above the log,
     and no file names a leader of these epochs; its time is that of the log's last record.
     The event went_back says that a later capture of a node shows less than an earlier one, and Raft

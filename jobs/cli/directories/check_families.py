@@ -12,9 +12,10 @@ class Families:
     """The families of rules whose findings are printed and decide the verdict."""
 
     files: bool = True
-    """The rules about one directory, or about several directories together."""
+    """Whether the rules about one directory, or about several directories together, are among
+    them."""
     health: bool = True
-    """The rules about clusters."""
+    """Whether the rules about clusters are among them."""
     health_of_files: bool = False
     """Whether health is also judged for a segment or snapshot that is named without its directory,
     and may be an old one."""

@@ -9,6 +9,7 @@ from itertools import groupby
 from jobs.cli.clock import ZonedClock
 from replica.doctor.timeline.decisive import FEATURES, FENCED, REGISTERED, UNFENCED
 from replica.doctor.timeline.event import Came, Event
+from replica.doctor.timeline.leaders_lost import LEFT
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.words import listed, named
 
@@ -105,10 +106,13 @@ def short_text_of(events: Sequence[Event]) -> str:
     names = [one.name.removeprefix("broker ") for one in events]
     asked = [one.came is Came.ASKED for one in events]
     how = "" if any(asked) else ", without a shutdown"
-    return (
-        f"fenced: {named('broker', names, limit=_MAX_FENCED)}"
-        f"{', as asked for' if all(asked) else how}"
-    )
+    how = ", as asked for" if all(asked) else how
+    left = [
+        f"; {one.name} {one.detail.partition('; ')[0]}"
+        for one in events
+        if one.detail.startswith(LEFT)
+    ]
+    return f"fenced: {named('broker', names, limit=_MAX_FENCED)}{how}{''.join(left)}"
 
 
 def line_of(event: Event) -> str:

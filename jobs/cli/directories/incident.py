@@ -18,13 +18,20 @@ from replica.doctor.health.refusals import Refusal
 from replica.doctor.health.signs_of_life import FENCED_LATER
 from replica.doctor.quorum.log_ends import Behind
 from replica.doctor.timeline.asked_for import AskedForChanges
-from replica.doctor.timeline.decisive import FENCED, MAY_LOSE_RECORDS, REGISTERED, UNFENCED
+from replica.doctor.timeline.decisive import (
+    FENCED,
+    MAY_LOSE_RECORDS,
+    REGISTERED,
+    UNFENCED,
+    has_other_directories,
+)
 from replica.doctor.timeline.details import NOW_WITH
 from replica.doctor.timeline.event import Came, Event
-from replica.doctor.timeline.events import DIVERGENCE, OF_HISTORY, UNWON
+from replica.doctor.timeline.events import OF_HISTORY, UNWON
 from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
 from replica.doctor.timeline.partition_events import UNCLEAN
 from replica.doctor.timeline.reassignments import REPLICAS
+from replica.doctor.timeline.tails import HISTORIES_PART
 from replica.doctor.verdict.refused_writes import (
     refused_step,
     refused_text,
@@ -109,7 +116,7 @@ class Incident:
     def whose(self, event: Event) -> str:
         """The end of a sentence about an event: it names the nodes with the history that has the
         event. "" if there is only one history, or if the event is the divergence itself."""
-        if self.parted is None or event.offset < self.parted or event.event == DIVERGENCE:
+        if self.parted is None or event.offset < self.parted or event.event == HISTORIES_PART:
             return ""
         return f", in the history of {named('node', [*map(str, event.nodes)])}"
 
@@ -117,7 +124,7 @@ class Incident:
         """How grave an event is. Where there are two histories, people ask what happened after they
         diverged, and which topics each history has. So earlier events are light, and changes of
         topics are not."""
-        weight = _weight(event)
+        weight = usual_weight(event)
         if self.parted is None or weight is Weight.GRAVE:
             return weight
         if event.offset < self.parted:
@@ -355,9 +362,10 @@ def _of_quorum(incident: Incident) -> Iterator[IncidentEvent]:
         yield IncidentEvent(gave_up.at, text, None)
 
 
-def _weight(event: Event) -> Weight:
+def usual_weight(event: Event) -> Weight:
+    """How grave an event is where there is one history."""
     if event.event in _GRAVE:
         return Weight.GRAVE
-    if event.event in REGISTERED and NOW_WITH in event.detail:
+    if has_other_directories(event) or (event.event in REGISTERED and NOW_WITH in event.detail):
         return Weight.USUAL
     return Weight.LIGHT if event.event in _LIGHT else Weight.USUAL

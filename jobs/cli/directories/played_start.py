@@ -21,7 +21,7 @@ class PlayedStart:
 
     rehearsal: Rehearsal
     answer: ScenarioSafety
-    """Whether the runs showed the start to be safe."""
+    """How safe the start is, as far as the runs showed it."""
     reasons: tuple[str, ...]
     """A sentence for each reason why the answer isn't SAFE."""
     refusal: str = ""

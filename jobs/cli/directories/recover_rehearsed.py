@@ -44,7 +44,7 @@ class RehearsedPlan:
     rehearsal: Rehearsal | None
     """The rehearsal; None where nothing could be simulated."""
     answer: ScenarioSafety
-    """Whether the runs showed the plan to be safe."""
+    """How safe the plan is, as far as the runs showed it."""
     reasons: tuple[str, ...]
     """A sentence for each reason why the answer isn't SAFE, or the reason why nothing was
     simulated."""

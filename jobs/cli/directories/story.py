@@ -11,24 +11,26 @@ from replica.doctor.timeline.asked_for import HOUR_MS
 from replica.terminal_text import one_line
 
 MAX_EVENTS = 5
-_WIDTH = 160
+WIDTH = 160
 """The most characters of a line."""
 _CLAUSE_ENDS = ("; ", ": ", ", ")
 
 
 def decisive_few(events: Sequence[IncidentEvent]) -> list[IncidentEvent]:
-    """At most MAX_EVENTS of the events, in their order. Those of the last hour come before older
-    ones, then graver ones before others, then newer ones. Changes that somebody asked for come
-    last, and harmless ones only where there is nothing else."""
+    """At most MAX_EVENTS of the events, in their order, chosen by few_of. Changes that somebody
+    asked for are light, and harmless ones are told only where there is nothing else."""
     told = [one for one in events if not one.is_harmless_change] or [*events]
-    late = max((one.at for one in told), default=0) - HOUR_MS
+    weights = [(one.at, Weight.LIGHT if one.change else one.weight) for one in told]
+    return [told[number] for number in few_of(weights, MAX_EVENTS)]
 
-    def rank(number: int) -> tuple[bool, Weight, int]:
-        one = told[number]
-        return one.at < late, Weight.LIGHT if one.change else one.weight, -number
 
-    ranked = sorted(range(len(told)), key=rank)
-    return [told[number] for number in sorted(ranked[:MAX_EVENTS])]
+def few_of(events: Sequence[tuple[int, int]], most: int) -> list[int]:
+    """The indexes, ascending, of at most `most` events: those of the last hour come before older
+    ones, then graver ones before others, then newer ones. events: their times and weights; the
+    graver an event, the smaller its weight."""
+    late = max((at for at, _ in events), default=0) - HOUR_MS
+    ranked = sorted((at < late, weight, -number) for number, (at, weight) in enumerate(events))
+    return sorted(-number for _, _, number in ranked[:most])
 
 
 def story_lines(events: Sequence[IncidentEvent], clock: ZonedClock) -> Iterator[str]:
@@ -40,7 +42,7 @@ def story_lines(events: Sequence[IncidentEvent], clock: ZonedClock) -> Iterator[
 def in_short(event: IncidentEvent, clock: ZonedClock) -> str:
     """An event, as a line has room for it. In a shortened text, too, stands which history has the
     event."""
-    room = _WIDTH - len(_time(event, clock)) - len(event.whose)
+    room = WIDTH - len(_time(event, clock)) - len(event.whose)
     return cut(one_line(event.short or event.text.removesuffix(event.whose)), room) + event.whose
 
 

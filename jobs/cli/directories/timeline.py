@@ -9,6 +9,8 @@ from jobs.cli.commands.combinations import form_of
 from jobs.cli.commands.happening import TimelineOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.given_rounds import branches_in
+from jobs.cli.directories.incident import usual_weight
+from jobs.cli.directories.story import WIDTH, cut, few_of
 from jobs.cli.moments import Period, period_of
 from jobs.cli.option_values import check_patterns, fits
 from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_wrapped
@@ -18,26 +20,28 @@ from replica.doctor.timeline.causes import ElectionCause
 from replica.doctor.timeline.decisive import FEATURES, decisive
 from replica.doctor.timeline.event import COLUMNS, Event
 from replica.doctor.timeline.events import (
-    DIVERGENCE,
     ELECTION,
     EVENTS,
     OF_HISTORY,
     SNAPSHOT,
-    TRUNCATION,
     UNWON,
     timeline,
 )
 from replica.doctor.timeline.gaps import gaps_of, times_that_go_back
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.doctor.timeline.state import last_time
+from replica.doctor.timeline.tails import DIVERGENCE, HISTORIES_PART, TRUNCATION
 from replica.doctor.timeline.unwon import leader_that_gave_up
 from replica.shell_text import line, paths
 from replica.terminal_text import one_line
 
+_NEWEST = 4
+"""The most events in the first lines."""
 _FEW = 10
 """A list with more events than this begins with lines about the newest events."""
 _COLOURS = {
-    ELECTION: "yellow", UNWON: "red", DIVERGENCE: "red", TRUNCATION: "red",
+    ELECTION: "yellow", UNWON: "red", DIVERGENCE: "red", HISTORIES_PART: "red",
+    TRUNCATION: "red",
     "broker_fenced": "yellow",
 }  # fmt: skip
 
@@ -125,10 +129,10 @@ def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
 
 
 def _newest(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> Iterator[str]:
-    """What happened last, for a person who reads only the first lines, and the command that lists
-    only the newest events. Snapshots are routine, so they are left out if there are at least two
-    other events. Another line says that the quorum's last leader gave up, which no record and
-    therefore no event shows."""
+    """What happened last, for a person who reads only the first ten lines, and the command that
+    lists only the newest events. Without a decisive event, the newest ones are told, and snapshots
+    only if there is nothing else. Another line says that the quorum's last leader gave up, which
+    no record and therefore no event shows."""
     if (node := leader_that_gave_up(branch)) is not None:
         yield (
             f"after the last record, {clock.words(last_time(branch))}: node {node} gave up leading "
@@ -136,15 +140,18 @@ def _newest(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> Itera
         )
     told = [one for one in events if one.event != SNAPSHOT]
     told = told if len(told) > 1 else [*events]
-    before, last = (f"{clock.words(one.at)} {one.event} {one.name}" for one in told[-2:])
-    detail = f" {told[-1].detail}" if told[-1].detail else ""
-    snapshots = ", snapshots aside" if len(told) < len(events) else ""
-    levels = [one for one in decisive(told[:-2]) if one.event in FEATURES][-1:]
+    weighty = decisive(told)
+    told_first = weighty or told
+    few = few_of([(one.at, usual_weight(one)) for one in told_first], _NEWEST)
+    levels = [one for one in told_first if one.event in FEATURES][-1:]
     level = "".join(
         f"; the last level changed at {clock.words(one.at)}: {one.name} {one.detail}"
         for one in levels
+        if one not in [told_first[number] for number in few]
     )
-    yield f"newest of {len(events)} events{snapshots}: {last}{detail}; before it {before}{level}"
+    yield f"newest{' decisive' * bool(weighty)} events of {len(events)}{level}:"
+    for one in (told_first[number] for number in few):
+        yield cut(f"  {clock.words(one.at)}  {one.event} {one.name} {one.detail}".rstrip(), WIDTH)
     newest = line("kraftlake", "timeline", "--from-time", clock.text(told[-_FEW:][0].at))
     yield (
         f"the oldest come first: `{newest}` with the same directories lists the newest, and "

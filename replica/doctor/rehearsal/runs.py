@@ -19,7 +19,7 @@ _PERHAPS_COMMITTED = "which may have been committed"
 
 
 class ScenarioSafety(Enum):
-    """Whether the scenario is safe, by its runs. The values are those of `kraftlake plan`."""
+    """How safe a scenario is, as its runs showed. The values are those of `kraftlake plan`."""
 
     SAFE = "safe"
     """All runs elect a leader, and lose no committed record."""

@@ -14,8 +14,10 @@ asked_for           counts the changes of topics, configs and ACLs, of which the
 latest_changes      the latest changes that people asked for
 details             what a change did, in a few words
 fencings            when fenced brokers were last alive, and how they came back
+leaders_lost        partitions that lost their leader with a change of a broker
 partition_events    elections of partitions by which records may have been lost
 reassignments       partitions whose replicas are on other brokers than before
+tails               where logs left the branch, where two histories part, and truncations
 holders             which nodes' logs hold a record
 gaps                sentences about what the directories don't show
 """

@@ -26,9 +26,15 @@ from replica.format.formatted import FormattedDirectory
 from replica.format.walk import LocatedBatch
 from replica.history.commitment import EntryCommitment, compare_group
 from replica.history.divergence import compare
-from replica.history.log import LogBatch, OffsetRange, ReplicaLog, contiguous_runs
+from replica.history.log import (
+    LogBatch,
+    OffsetRange,
+    ReplicaLog,
+    contiguous_runs,
+)
 from replica.history.ranges import Ranges, difference, holds_offset, intersection, union
 from replica.model.epochs import election_order
+from replica.model.voters import VotersAt
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,12 +221,23 @@ def _of_round(one: _Round) -> Branch:
             and one.base_offset < part.end
         )
     proven = [part.end for part in parts if part.verdict is EntryCommitment.PROVEN]
-    return Branch(None, (), tuple(pieces), _log(members[0][1], batches), max(proven, default=0))
+    changes = [
+        change
+        for part in parts
+        for change in by_key[part.key][1].leader_changes
+        if part.start <= change.offset < part.end
+    ]
+    log = _log(members[0][1], batches, changes)
+    return Branch(None, (), tuple(pieces), log, max(proven, default=0))
 
 
-def _log(any_log: ReplicaLog, batches: Sequence[LogBatch]) -> ReplicaLog:
+def _log(
+    any_log: ReplicaLog, batches: Sequence[LogBatch], leader_changes: Sequence[VotersAt]
+) -> ReplicaLog:
+    """The log of these batches. leader_changes: those in the batches. By them the logs of a quorum
+    with one voter are seen to conflict (replica.history.divergence)."""
     start = batches[0].base_offset if batches else 0
-    return ReplicaLog(any_log.key, start, tuple(batches))
+    return ReplicaLog(any_log.key, start, tuple(batches), leader_changes=tuple(leader_changes))
 
 
 def _with_head(tip: Branch, other: Branch) -> Branch:
@@ -239,7 +256,9 @@ def _with_head(tip: Branch, other: Branch) -> Branch:
             for piece in other.pieces
             if piece.start < start
         ]
-        log = _log(tip.log, (*head, *tip.log.batches))
+        below = (one for one in other.log.leader_changes if one.offset < start)
+        changes = (*below, *tip.log.leader_changes)
+        log = _log(tip.log, (*head, *tip.log.batches), changes)
         tip = replace(tip, pieces=(*lower, *tip.pieces), log=log)
     proven = min(other.proven_end, tip.log.end_offset)
     if has_head or parted is None or parted >= proven:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from replica.doctor.timeline.causes import ElectionCause
-from replica.doctor.timeline.details import FROM_NOTHING, RESTARTED
+from replica.doctor.timeline.details import FROM_NOTHING, RESTARTED, WITH_NEW, WITHOUT
 from replica.doctor.timeline.event import Came, Event
-from replica.doctor.timeline.events import DIVERGENCE, ELECTION, TRUNCATION, UNWON, WENT_BACK
+from replica.doctor.timeline.events import ELECTION, UNWON, WENT_BACK
 from replica.doctor.timeline.partition_events import NEW_DIRECTORY, UNCLEAN
+from replica.doctor.timeline.tails import DIVERGENCE, HISTORIES_PART, TRUNCATION
 
 FENCED, UNFENCED = "broker_fenced", "broker_unfenced"
 REGISTERED = ("controller_registered", "broker_registered")
@@ -16,7 +17,7 @@ FEATURES = (
     "metadata_version_changed", "feature_level_changed", "feature_removed",
     "kraft_version_changed",
 )  # fmt: skip
-MAY_LOSE_RECORDS = (DIVERGENCE, TRUNCATION, WENT_BACK, UNCLEAN, NEW_DIRECTORY)
+MAY_LOSE_RECORDS = (DIVERGENCE, HISTORIES_PART, TRUNCATION, WENT_BACK, UNCLEAN, NEW_DIRECTORY)
 _ALWAYS = (
     *MAY_LOSE_RECORDS, UNWON, FENCED, "zk_migration_state_changed", "broker_unregistered",
     "controller_unregistered", "broker_directories_changed",
@@ -32,8 +33,9 @@ def decisive(events: Iterable[Event]) -> Sequence[Event]:
     They are elections except the first, elections that nobody won, changes of the voters, changes
     of features after the cluster was formatted, changes of a migration from ZooKeeper, restarts of
     controllers, fencings and returns of brokers, brokers that are stuck in a start or a stop, nodes
-    that were unregistered, changes of brokers' directories, unclean elections, leaders in new
-    directories, divergences, truncations, and disks that went back.
+    that were unregistered, changes of brokers' directories, registrations with other directories
+    among them, unclean elections, leaders in new directories, divergences, two histories,
+    truncations, and disks that went back.
     """
     events = [*events]
     birth = next((one for one in events if _is_birth(one)), None)
@@ -52,12 +54,17 @@ def decisive(events: Iterable[Event]) -> Sequence[Event]:
         elif what in (*REGISTERED, *_UNTIL):
             is_stuck = newest.get((_UNTIL.get(what, ""), event.name), -1) < number
             is_again = what not in REGISTERED or event.detail.startswith(RESTARTED)
-            is_decisive = is_again and is_stuck
+            is_decisive = (is_again and is_stuck) or has_other_directories(event)
         else:
             is_decisive = what in _ALWAYS
         if is_decisive:
             found.append(event)
     return found
+
+
+def has_other_directories(event: Event) -> bool:
+    """Whether a broker registered with other log directories than before."""
+    return event.event in REGISTERED and (WITHOUT in event.detail or WITH_NEW in event.detail)
 
 
 def _is_birth(event: Event) -> bool:

@@ -19,6 +19,8 @@ FROM_NOTHING = "none -> "
 """The beginning of the detail of a change to the first value."""
 NOW_WITH = ", now with levels up to"
 """In the detail of a registration: the node was started with another release of Kafka."""
+WITHOUT, WITH_NEW = ", without directory", ", with new directory"
+"""In the detail of a registration: the broker has other log directories than before."""
 _AGAIN = ("controller_registered", "broker_registered")
 
 
@@ -89,8 +91,9 @@ def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
         is_new = is_new_process(old, new)
         told = RESTARTED if is_new else "again, by the same process"
         told += _levels(old, new)
-        gone = set(old.get("logDirs") or ()) - set(new.get("logDirs") or ())
-        told += f", without directory {listed(sorted(gone))}" if gone else ""
+        before, after = (set(one.get("logDirs") or ()) for one in (old, new))
+        told += f"{WITHOUT} {listed(sorted(before - after))}" if before - after else ""
+        told += f"{WITH_NEW} {listed(sorted(after - before))}" if before and after - before else ""
     return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told
 
 

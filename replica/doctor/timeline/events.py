@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import each_round, known_quorum_of
 from replica.doctor.check.replay_fold import Watch
 from replica.doctor.quorum.known_voter import VoterDoubt
@@ -32,6 +31,7 @@ from replica.doctor.timeline.event import Event
 from replica.doctor.timeline.fencings import Fencings
 from replica.doctor.timeline.holders import Holders
 from replica.doctor.timeline.latest_changes import ChangeGroup, LatestChanges
+from replica.doctor.timeline.leaders_lost import LeadersLost
 from replica.doctor.timeline.partition_events import (
     NEW_DIRECTORY,
     UNCLEAN,
@@ -40,16 +40,25 @@ from replica.doctor.timeline.partition_events import (
 )
 from replica.doctor.timeline.reassignments import REPLICAS, Reassigned, Reassignments
 from replica.doctor.timeline.state import last_time
+from replica.doctor.timeline.tails import (
+    DIVERGENCE,
+    HISTORIES_PART,
+    TRUNCATION,
+    node_of,
+    nodes_of,
+    nodes_text,
+    of_tail,
+)
 from replica.doctor.timeline.unwon import unwon_elections
 from replica.format.control import SnapshotHeader
-from replica.history.ranges import END_OF_OFFSETS, intersection, size_of
+from replica.history.ranges import END_OF_OFFSETS
 from replica.metadata.changes.brokers_seen import is_new_process
 from replica.metadata.image.settings import NO_MIGRATION
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.words import counted, named, up_to
+from replica.words import up_to
 
-ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
+ELECTION, SNAPSHOT = "election", "snapshot"
 WENT_BACK, UNWON = "went_back", "elections_without_winner"
 OF_CHANGES = (
     "voters_changed", "kraft_version_changed",
@@ -71,7 +80,7 @@ OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY, REPLICAS)
 """The events of partitions. Partitions with the same event and time share one event. Partitions of
 one topic whose replicas changed within an hour share one event, too."""
 EVENTS = (
-    ELECTION, UNWON, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK,
+    ELECTION, UNWON, SNAPSHOT, DIVERGENCE, HISTORIES_PART, TRUNCATION, WENT_BACK,
     *OF_CHANGES, *OF_PARTITIONS, *OF_HISTORY,
 )  # fmt: skip
 _OF_CONFIGS = ("config_set", "config_removed")
@@ -102,9 +111,10 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
     parted = min((one.start for one in branch.tails if one.is_contested), default=END_OF_OFFSETS)
     before, after, beside_it, born = LatestChanges(), LatestChanges(), LatestChanges(), None
     changes, of_partitions, fencings = [], PartitionEvents(), Fencings(branch.members)
-    of_replicas = Reassignments()
+    of_replicas, lost = Reassignments(), LeadersLost()
     for change in walk.changes():
         fencings.take(change)
+        lost.take(change)
         what = change.named.change.change
         if what in also or (what in OF_CHANGES and not _is_first_of_nothing(change)):
             changes.append(change)
@@ -122,14 +132,17 @@ def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] =
     holders, cluster_id = Holders.of(branch), branch.cluster_id
     of_some: list[PartitionEvent | Reassigned] = [*of_partitions.events(), *of_replicas.events()]
     placed = [
-        *(_of_change(cluster_id, one, holders, fencings) for one in changes),
+        *(
+            _with_lost(_of_change(cluster_id, one, holders, fencings), lost.text(one))
+            for one in changes
+        ),
         *(_of_partitions(cluster_id, one, holders) for one in of_some),
         *(_of_election(branch, one) for one in elections_of(branch, _registrations(changes))),
     ]
     beside = [
         *(event for event in placed if event.parted is not None),
         *_snapshots(branch),
-        *(event for tail in branch.tails for event in _of_tail(branch, tail)),
+        *(event for tail in branch.tails for event in of_tail(branch, tail, holders)),
         *_went_back(branch),
         *_unwon(branch),
     ]
@@ -205,6 +218,13 @@ def _of_change(
     )  # fmt: skip
 
 
+def _with_lost(event: Event, lost: str) -> Event:
+    """An event of a broker with the partitions that lost their leader. A lost directory, the cause,
+    comes first. lost: "" where no partition did."""
+    told = [event.detail, lost] if event.event in OF_DIRECTORIES else [lost, event.detail]
+    return event._replace(detail="; ".join(filter(None, told))) if lost else event
+
+
 def _start(tail: BranchTail | None) -> int | None:
     return None if tail is None else tail.start
 
@@ -233,7 +253,7 @@ def _of_partitions(
 
 def _of_election(branch: Branch, one: Election) -> Event:
     won = one.won
-    votes = f", by the votes of {_nodes_text(won.granting)}" if won.granting else ""
+    votes = f", by the votes of {nodes_text(won.granting)}" if won.granting else ""
     after = f" after node {one.former}" if one.former not in (None, won.leader) else ""
     first, last = won.epoch - one.without_winner, won.epoch - 1
     epochs = f"epoch {last}" if first == last else f"epochs {first} to {last}"
@@ -261,7 +281,7 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
                 if isinstance(message, SnapshotHeader):
                     written = (
                         record.timestamp,
-                        _node(examined),
+                        node_of(examined),
                         message.last_contained_log_timestamp,
                     )
                     found.setdefault(snapshot_id, []).append(written)
@@ -269,52 +289,11 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
     for snapshot_id, times in found.items():
         offset, epoch = snapshot_id.offset, snapshot_id.epoch
         at, _, contained = min(times, key=lambda one: one[0])
-        nodes = _nodes(node for _, node, _ in times)
+        nodes = nodes_of(node for _, node, _ in times)
         behind = f", {(at - contained) / 1000:.1f} s old" if at > contained else ""
         detail = f"the state {up_to(offset)}{behind}"
         name = f"{offset}-{epoch}"
         yield Event(branch.cluster_id, at, SNAPSHOT, name, detail, None, offset, epoch, nodes, None)
-
-
-def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
-    """The event that a log left the branch, and, if a later capture of one of the tail's holders
-    shows it, the event of the truncation. No file has the time of a truncation, so the event gets
-    the time of the last truncated record."""
-    times = [batch.header for _, batch in tail.batches()]
-    if not times:
-        return
-    nodes = _nodes(map(_node, tail.holders))
-    first, last = times[0], times[-1]
-    records = counted(size_of(tail.lacking), "record")
-    commitment = branch.commitment(tail.start, tail)
-    place = tail.start, first.leader_epoch
-    proven = size_of(intersection(tail.lacking, tail.proven))
-    committed = f" ({proven} committed)" if proven else ""
-    detail = f"held {records}{committed} from offset {tail.start} on that {_beside(branch, tail)}"
-    names = _nodes_text(nodes) if nodes else "unknown node"
-    at = first.base_timestamp
-    yield Event(branch.cluster_id, at, DIVERGENCE, names, detail, None, *place, nodes, commitment)
-    for node in _without(branch, tail):
-        detail = f"truncated {records} from offset {tail.start} on, as a later capture of it shows"
-        yield Event(
-            branch.cluster_id, last.max_timestamp, TRUNCATION, f"node {node}", detail, None,
-            *place, (node,), commitment,
-        )  # fmt: skip
-
-
-def _beside(branch: Branch, tail: BranchTail) -> str:
-    """The text about the tail's entries that the branch lacks, and about the branch's entries
-    there."""
-    other, who = "the agreed branch", "the branch"
-    if tail.is_contested:
-        other, who = "the other history", "it"
-    kept, own = branch.log.batch_at(tail.start), tail.log.batch_at(tail.start)
-    told = f"{other} lacks"
-    if kept is not None:
-        is_same_epoch = own is not None and own.epoch == kept.epoch
-        what = f"other records of epoch {kept.epoch}" if is_same_epoch else f"epoch {kept.epoch}"
-        told += f"; {who} has {what} there"
-    return f"{told}, and it is unknown which history is right" if tail.is_contested else told
 
 
 def _went_back(branch: Branch) -> Iterator[Event]:
@@ -363,29 +342,3 @@ def _last_before(branch: Branch, one: WentBack) -> tuple[int, int]:
     own = [header for is_own, header in headers if is_own and header.next_offset <= one.end_before]
     last_held = max(own or [header for _, header in headers], key=lambda each: each.next_offset)
     return last_held.max_timestamp, last_held.leader_epoch
-
-
-def _without(branch: Branch, tail: BranchTail) -> list[int]:
-    """The nodes whose log held the tail in one round, and held the branch's entry at the tail's
-    first offset in another round. The ids are in rising order."""
-    kept = branch.log.batch_at(tail.start)
-    holders = {one.replica for one in tail.holders if one.replica is not None}
-    found = set()
-    for examined in branch.members:
-        is_holder = examined.replica in holders and not any(examined is one for one in tail.holders)
-        entry = examined.batch_at(tail.start) if is_holder and kept is not None else None
-        if entry is not None and kept is not None and entry[1].header.leader_epoch == kept.epoch:
-            found.add(_node(examined))
-    return sorted(node for node in found if node is not None)
-
-
-def _node(examined: Examined) -> int | None:
-    return None if examined.replica is None else examined.replica.node_id
-
-
-def _nodes(nodes: Iterable[int | None]) -> tuple[int, ...]:
-    return tuple(sorted({node for node in nodes if node is not None}))
-
-
-def _nodes_text(nodes: Iterable[int]) -> str:
-    return named("node", [str(node) for node in nodes])

@@ -23,6 +23,10 @@ Told = tuple[str, Came | None]
 is nothing to say."""
 
 
+_Place = tuple[BranchTail | None, int]
+"""The tail that holds a record, None for the branch, and the id of the broker that it is about."""
+
+
 class _Seen(NamedTuple):
     at: int
     offset: int
@@ -41,10 +45,10 @@ class Fencings:
     broker's own copy of the log."""
 
     members: Sequence[Examined]
-    _seen: dict[int, _Seen] = field(default_factory=dict)
-    """The last sign of life of each broker on the branch."""
-    _fenced: dict[int, _Fenced] = field(default_factory=dict)
-    """The last fencing of each broker on the branch."""
+    _seen: dict[_Place, _Seen] = field(default_factory=dict)
+    """The last sign of life of each broker, on the branch and on each tail."""
+    _fenced: dict[_Place, _Fenced] = field(default_factory=dict)
+    """The last fencing of each broker, on the branch and on each tail."""
     _own_ends: Mapping[int, OwnEnd] = field(init=False)
     _told: dict[tuple[int, BranchTail | None, int], Told] = field(default_factory=dict)
 
@@ -60,15 +64,13 @@ class Fencings:
         if table == "brokers" and new is not None and is_fencing(old, new):
             place = change.offset, change.tail, write.key
             self._told.setdefault(place, self._before(write.key, change))
-            if change.tail is None:
-                self._fenced[write.key] = _Fenced(change.at, old)
+            self._fenced[change.tail, write.key] = _Fenced(change.at, old)
         elif table == "brokers" and old is not None and new is not None and is_fencing(new, old):
             place = change.offset, change.tail, write.key
             self._told.setdefault(place, self._back(write.key, change))
-        if change.tail is None:
-            is_shutdown = table == "brokers" and bool(new and new["inControlledShutdown"])
-            for broker in seen_by(table, write.key, old, new):
-                self._seen[broker] = _Seen(change.at, change.offset, is_shutdown)
+        is_shutdown = table == "brokers" and bool(new and new["inControlledShutdown"])
+        for broker in seen_by(table, write.key, old, new):
+            self._seen[change.tail, broker] = _Seen(change.at, change.offset, is_shutdown)
 
     def detail(self, change: LoggedChange) -> Told:
         """For a change that fenced a broker: when the broker was last alive. For a change that
@@ -78,7 +80,8 @@ class Fencings:
         return self._told.get((change.offset, change.tail, change.named.write.key), ("", None))
 
     def _before(self, broker: int, change: LoggedChange) -> Told:
-        seen = self._seen.get(broker)
+        # the changes of a tail come where it leaves the branch, so both know no later ones
+        seen = self._seen.get((change.tail, broker)) or self._seen.get((None, broker))
         if seen is not None and seen.is_shutdown:
             return f"had asked for its shutdown{_before(seen.at, change)}", Came.ASKED
         told = "is seen nowhere in the log before"
@@ -94,7 +97,7 @@ class Fencings:
         return f"{told}{ends}", Came.UNASKED
 
     def _back(self, broker: int, change: LoggedChange) -> Told:
-        fenced = self._fenced.get(broker)
+        fenced = self._fenced.get((change.tail, broker)) or self._fenced.get((None, broker))
         if fenced is None:
             return "", None
         is_new = is_new_process(fenced.registration, change.named.write.new)

@@ -3,6 +3,7 @@ verdict says."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from replica.doctor.check.examined import Examined, examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.timeline.causes import ElectionCause
 from replica.doctor.timeline.event import Event
-from replica.doctor.timeline.events import DIVERGENCE, ELECTION, timeline
+from replica.doctor.timeline.events import ELECTION, timeline
+from replica.doctor.timeline.tails import DIVERGENCE, HISTORIES_PART
 from replica.doctor.verdict.evidence_of_directories import clusters_of, evidence_of
 from replica.format.discovery import discover
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
@@ -41,9 +43,11 @@ def test_what_the_verdict_calls_committed_no_event_denies(name: str, tmp_path: P
     (loss,) = evidence_of(cluster).to_lose
     assert loss.lost is not None
     events = timeline(the_branch(members)).events
-    (parted,) = of_kind(DIVERGENCE, events)
+    (parted,) = of_kind(HISTORIES_PART, events)
     assert f"held {loss.records} records ({loss.lost.committed} committed) from" in parted.detail
-    assert parted.detail.endswith("and it is unknown which history is right")
+    assert " there, and it is unknown which history is right" in parted.detail
+    common = f"; offset {parted.offset - 1}, of this time, is the last common record"
+    assert parted.detail.endswith(common) == (parted.offset > 0)
     election = of_kind(ELECTION, events)[-1]
     assert election.cause == ElectionCause.WENT_BACK.value
     assert f"of which {loss.lost.committed} were committed" in election.detail
@@ -57,10 +61,11 @@ def test_no_history_is_called_the_right_one_where_nobody_knows_which_is(
 ) -> None:
     branch = the_branch(look(name, tmp_path / "given"))
     events = timeline(branch).events
-    (parted,) = of_kind(DIVERGENCE, events)
-    assert parted.detail.endswith(
-        "that the other history lacks; it has other records of epoch 1 there, and it is unknown "
-        "which history is right"
+    (parted,) = of_kind(HISTORIES_PART, events)
+    assert re.search(
+        "that the history of nodes? [0-9 and,]+ lacks; it has other records of epoch 1 there, and "
+        "it is unknown which history is right",
+        parted.detail,
     )
     of_both = [one for one in events if one.commitment is not None]
     assert {one.commitment for one in of_both} == {"unproven"}

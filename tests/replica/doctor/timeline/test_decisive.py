@@ -69,5 +69,5 @@ def test_a_broker_that_never_comes_to_the_next_step_is_told() -> None:
 
 
 def test_divergences_and_truncations_always_decide() -> None:
-    events = [_event("divergence"), _event("truncation")]
+    events = [_event("divergence"), _event("histories_part"), _event("truncation")]
     assert decisive(events) == events

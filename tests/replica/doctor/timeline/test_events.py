@@ -10,6 +10,7 @@ import pytest
 
 from replica.doctor.check.examined import examine
 from replica.doctor.timeline.branch import branches_of
+from replica.doctor.timeline.decisive import decisive, has_other_directories
 from replica.doctor.timeline.event import Event
 from replica.doctor.timeline.events import timeline
 from replica.format.discovery import discover
@@ -270,3 +271,54 @@ def test_a_migration_from_zookeeper_is_told_by_kafka_s_names(node: Path) -> None
         "PRE_MIGRATION -> MIGRATION",
         "MIGRATION -> POST_MIGRATION",
     ]
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_a_broker_that_is_fenced_says_which_partitions_lost_their_leader(
+    node: Path, is_asked: bool
+) -> None:
+    """The controller writes both with one time. In a shutdown in order, leaders go before it."""
+    for number in range(5):
+        partition(node, number, directory_of(21))
+    if is_asked:
+        broker_changes(node, 1000, brokerEpoch=5000, inControlledShutdown=1)
+        for number in range(2):
+            change(node, number, leader=-1)
+        broker_changes(node, 500, brokerEpoch=5000, fenced=1)
+    else:
+        broker_changes(node, 9000, brokerEpoch=5000, fenced=1)
+        for number in range(5):
+            change(node, number, leader=-1)
+    (told,) = [one.detail for one in events(node, "broker_fenced") if one.name == "broker 21"]
+    left, how = told.split("; ", 1)
+    if is_asked:
+        assert left == "left 2 partitions without leader (moved-0 and moved-1)"
+        assert how == "had asked for its shutdown 0.5 s before"
+        (stop,) = events(node, "broker_shutdown_started")[-1:]
+        assert stop.detail == left
+    else:
+        assert left == "left 5 partitions without leader (moved-0, moved-1, moved-2 and 2 more)"
+        assert how.startswith("was last seen alive in the log ")
+
+
+def test_a_lost_directory_says_which_partitions_lost_their_leader(node: Path) -> None:
+    partition(node, 0, OTHER)
+    value = {"brokerId": 21, "brokerEpoch": 5000, "logDirs": (directory_of(21),)}
+    data = metadata_of_version("BROKER_REGISTRATION_CHANGE_RECORD", 3, value)
+    append(segment(node, 2722), data, later_ms=1000)
+    change(node, 0, leader=-1)
+    (told,) = events(node, "broker_directories_changed")
+    assert told.detail == f"lost directory {OTHER}; left 1 partition without leader (moved-0)"
+
+
+def test_a_broker_that_registers_with_another_directory_says_so_and_decides(node: Path) -> None:
+    new = directory_of(77)
+    registers(node, directory_of(21), new, epoch=5001)
+    told = events(node, "broker_registered")
+    assert f", without directory {OTHER}, with new directory {new}, broker" in told[-1].detail
+    assert has_other_directories(told[-1])
+    unfenced = told[-1]._replace(event="broker_unfenced", detail="")
+    assert told[-1] in decisive([*told, unfenced])
+    registers(node, directory_of(21), new, epoch=5002)
+    again = events(node, "broker_registered")[-1]
+    assert not has_other_directories(again)
