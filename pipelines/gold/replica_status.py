@@ -26,11 +26,12 @@ class _LogTimes(NamedTuple):
     last_epoch: int | None = None
     last_append_time: datetime | None = None
     agreed_time: datetime | None = None
-    """The time of the newest record that both the log and the agreed branch have."""
+    """The time of the newest record that both the log and the agreed branch have; None if
+    unknown."""
 
 
 class _Snapshot(NamedTuple):
-    """A whole snapshot."""
+    """A whole snapshot; all fields are None for a capture without one."""
 
     epoch: int | None = None
     end_offset: int | None = None

@@ -31,16 +31,18 @@ class _Kept(NamedTuple):
     snapshots: int = 0
     size_bytes: int = 0
     oldest_time: datetime | None = None
-    """The time of the last record in the oldest snapshot."""
+    """The time of the last record in the oldest snapshot; None without a snapshot, or if
+    unknown."""
     second_end: int | None = None
-    """The end offset of the second oldest snapshot, exclusive."""
+    """The end offset of the second oldest snapshot, exclusive; None with fewer than two
+    snapshots."""
 
 
 class _Growth(NamedTuple):
     """The growth of a cluster's log."""
 
     log_time_ms: int | None = None
-    """The time of the log's newest record, in ms since 1970."""
+    """The time of the log's newest record, in ms since 1970; None if unknown."""
     measured_ms: int | None = None
     bytes_per_day: int | None = None
 

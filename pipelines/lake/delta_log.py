@@ -129,8 +129,9 @@ def _opened(path: str) -> Iterator[Any]:
 
 def files_in(folder: str) -> Iterator[tuple[str, int, int]]:
     """The files in a folder and in folders below it: path below the folder, time of change in ns,
-    and size in bytes. Yields nothing where the folder can't be listed: the code that opens the
-    table raises the error. folder: a local path or a URI."""
+    and size in bytes. Yields nothing where a local folder can't be listed: the code that opens the
+    table raises the error. Raises UnreadableFileError where an object store refuses. folder: a
+    local path or a URI."""
     if is_uri(folder):
         with opened(folder) as (store, root):
             from pyarrow import fs

@@ -33,8 +33,8 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
 
     Raises what deltalake raises: TableNotFoundError, DeltaError, OSError. Raises
     UnreadableFileError where an object store refuses, and for a table with a file outside its
-    folder, with a log or protocol that kraftlake doesn't write, or for which delta-rs fails by a
-    bug of its own.
+    folder, with a log or protocol that kraftlake doesn't write, with statistics that don't fit its
+    schema, or for which delta-rs fails by a bug of its own.
     """
     escape_library_text()
     try:

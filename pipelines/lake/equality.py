@@ -19,7 +19,7 @@ OF_A_RUN = (LAKE_VERSIONS, *QUALITY)
 
 def differing_tables(one: Lake, other: Lake) -> tuple[int, list[str]]:
     """The number of tables that both lakes should have alike, and the names of those that differ.
-    Raises what delta-rs raises."""
+    Raises what delta-rs raises, and the errors of tables_of."""
     names = {*tables_of(one), *tables_of(other)}
     compared = [table for table in TABLES if table.name in names and table not in OF_A_RUN]
     return len(compared), [table.name for table in compared if not _is_same(one, other, table)]

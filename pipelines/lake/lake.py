@@ -154,7 +154,7 @@ class Lake:
             self.remove(f"{name}/{file}")
 
     def has_folder(self, name: str) -> bool:
-        """Whether anything lies below the name. Raises UnreadableFileError."""
+        """Whether the lake has a folder of this name. Raises UnreadableFileError."""
         if not self.is_remote:
             return (self.folder / name).is_dir()
         with opened(self.place) as (store, root):

@@ -11,8 +11,8 @@ FILE_NAME = "_pass_over"
 
 
 def passed_over_in(lake: Lake) -> PassedOver:
-    """The types that the lake's builds pass over. Raises UsageError where the file has a content
-    that no build writes."""
+    """The types that the lake's builds pass over. Raises UsageError where the lake's file of them
+    has a content that no build writes."""
     content = lake.read(FILE_NAME)
     text = "" if content is None else content.decode(errors="replace").strip()
     try:

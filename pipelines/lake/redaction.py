@@ -55,12 +55,12 @@ def lake_key(lake: Lake) -> bytes:
 
 
 def lake_key_file(lake: Lake, key: bytes, copies: Path | None = None) -> str:
-    """The absolute path of the lake's key file, which is made where it is absent, and which only
-    its owner may read. It is absolute because Spark's workers may have another working directory.
+    """The absolute path of the lake's key file, or of a copy of a key that lies in an object store.
+    The file is made where it is absent, and only its owner may read it. The path is absolute
+    because Spark's workers may have another working directory.
 
-    key: the result of lake_key. copies: the folder for a copy of a key that lies in an object
-    store. Two processes that make a key at once may not agree, so the caller must hold the lake's
-    lock.
+    key: the result of lake_key. copies: the folder for the copy; None for a local lake. Two
+    processes that make a key at once may not agree, so the caller must hold the lake's lock.
     """
     if lake.is_remote:
         assert copies is not None, "a key in an object store has no path"

@@ -14,8 +14,8 @@ column."""
 def schema_version(lake: Lake) -> int | None:
     """The version of the lake's tables. None where the lake has none yet.
 
-    A lake with tables but without the file has version 0. Raises UsageError where the file holds no
-    number.
+    A lake with tables but without the file of the version has version 0. Raises UsageError where
+    that file holds no number.
     """
     content = lake.read(FILE_NAME)
     if content is None:

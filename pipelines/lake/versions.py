@@ -15,7 +15,8 @@ _CHECKOUT = "unknown"
 
 
 def note_written(lake: Lake, schema_version: int, *, is_new: bool) -> None:
-    """Adds a row, unless the newest row has this release and this schema version already.
+    """Adds a row to bronze.lake_versions, unless the newest row has this release and this schema
+    version already.
 
     is_new: whether the lake has no tables yet. The caller must hold the lake's lock.
     """

@@ -221,7 +221,8 @@ class _Counts:
     judged: str
     """SQL of the judged rows."""
     read: Callable[[Collection[str]], Iterable[pa.RecordBatch]] | None = None
-    """Gives columns of the judged rows, where `judged` may lack some that predicates need."""
+    """Gives columns of the judged rows, where `judged` may lack some that predicates need; None
+    where `judged` has all."""
 
     def judgements(self) -> tuple[Judgement, ...]:
         """The judgement of each cluster's rows."""

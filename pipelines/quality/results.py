@@ -117,7 +117,7 @@ def write_left_out(
     kept: Set[str],
 ) -> None:
     """Makes gold.quarantined_rows hold exactly `rows`, and those of its earlier rows that are of
-    the clusters in `kept`. Commits nothing where the table has no rows and gets none.
+    the clusters in `kept`. Commits nothing where no row comes and none goes.
 
     versions: the version of each table, by name. at: the time of the run, in UTC.
     """

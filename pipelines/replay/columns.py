@@ -65,7 +65,8 @@ class RecordPlace(NamedTuple):
     records."""
     source: str
     commitment: pa.Array | str | None
-    """The commitment of each record: an array, or one value for all records."""
+    """The commitment of each record: an array, or one value for all records; None for records of a
+    snapshot."""
 
 
 def is_unknown(rows: pa.Table, passed_over: PassedOver = NOTHING) -> _Mask:

@@ -25,7 +25,8 @@ changes AS (
 
 
 def activity_span(cluster: str, *, typed: bool) -> Sql:
-    """The first and last time of a change, in seconds since 1970."""
+    """The first and last time of a change, in seconds since 1970. typed: whether typed changes
+    count; otherwise all batches count."""
     if typed:
         return f"""\
 WITH {_typed(cluster)}
@@ -77,7 +78,8 @@ def _bucket(time: Sql, start: int, width: int) -> Sql:
 
 
 def newest_changes(cluster: str) -> Sql:
-    """The newest typed changes, changes of superseded branches included."""
+    """At most MAX_CHANGES typed changes, the newest first, changes of superseded branches
+    included."""
     return f"""\
 SELECT "offset", leader_epoch, CAST(at AS VARCHAR) AS at, change, entity, name, old, new,
        commitment, count(*) OVER () AS total

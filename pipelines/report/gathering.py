@@ -202,7 +202,8 @@ def _decoded(source: ReportSource, cluster: str, rows: Iterable[Row]) -> Iterabl
 
 
 def _truncated(source: ReportSource, cluster: str, rows: Iterable[Row]) -> dict[int, Figure]:
-    """The records of the first truncations. Replicas that lost the same records share one entry."""
+    """The records of the first truncations, by the index of the truncation's row. Replicas that
+    lost the same records share one entry."""
     found: dict[int, Figure] = {}
     seen: set[tuple[Any, ...]] = set()
     for place, row in enumerate(rows):

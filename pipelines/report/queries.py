@@ -327,7 +327,7 @@ LIMIT {AFTER}"""
 
 
 def _judged_snapshots(cluster: str) -> Sql:
-    """A CTE: each snapshot once, with its newest `invalid` verdict, else its newest verdict."""
+    """A CTE: all verdicts. `nth` is 1 at a snapshot's newest `invalid` verdict, else its newest."""
     one = "PARTITION BY v.node_id, v.directory_id, v.end_offset, v.epoch"
     return f"""\
 judged AS (

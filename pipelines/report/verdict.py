@@ -51,7 +51,7 @@ class ReportVerdict:
     @property
     def of_other_clusters(self) -> tuple[Fact, ...]:
         """Facts that must be read before the headline: as long as they hold, an operator would act
-        on the wrong disk. Empty where the headline is such a fact."""
+        on the wrong disk. The fact of check's own headline isn't among them."""
         return (
             ()
             if self.judged is None

@@ -309,7 +309,7 @@ class _NewerGroups:
 
     def first_successor(self, epoch: int, rank: int) -> int:
         """The offset at which the groups prove that the first newer epoch begins. No record of
-        `epoch` was committed at that offset or later."""
+        `epoch` was committed at that offset or later. _END where no newer epoch is proven."""
         starts = (
             entry["start_offset"]
             for group in self._newer_than(rank)

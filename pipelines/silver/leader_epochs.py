@@ -102,7 +102,7 @@ def _epoch_row(capture: Row, epoch: int, found: Row, *, agrees: bool) -> Row:
 
 def _leader_change_agrees(found: Row, first_offset: int | None) -> bool:
     """Whether the epoch's first record is its LEADER_CHANGE. This record may be absent where the
-    epoch's head was deleted."""
+    epoch's head was deleted. True for an epoch that the log doesn't have."""
     start, change = found["start_offset"], found["leader_change"]
     if start is None:
         return True

@@ -37,7 +37,7 @@ class SourceFile:
     start: int = 0
     """The first byte to read, where a batch begins."""
     next_offset: int | None = None
-    """The base offset of the batch at `start`, where start is above 0."""
+    """The base offset of the batch at `start`, where `start` is above 0; otherwise None."""
     end: int | None = None
     """The byte to stop at (exclusive); None to read up to the file's end."""
     owner: Owner | None = None
@@ -58,9 +58,9 @@ def snapshot_files(path: str) -> list[SourceFile]:
 
 
 def _files(path: str, kind: FileKind) -> list[SourceFile]:
-    """The files of a kind in directories. A file that the path itself names may have any name
-    except a name of the other kind. Raises UsageError for a file that is neither a segment nor a
-    snapshot."""
+    """The files of a kind at or below a path or URI. A file that the path itself names may have any
+    name except a name of the other kind. Raises UsageError for a file that is neither a segment nor
+    a snapshot."""
     if is_uri(path):
         found_there = remote_files(path)
         if [file.relative for file in found_there] == [""]:

@@ -69,7 +69,7 @@ class DirectoryPartition(InputPartition):
 
 def metadata_directories(path: str) -> list[str]:
     """The metadata directories at or below a path or URI, as absolute paths or URIs. Raises
-    UsageError where there is none."""
+    UsageError for a single file, and where a local path has none."""
     if is_uri(path):
         files = [file for file in remote_files(path) if classify(file.name).kind in _MARKS]
         if not all(file.relative for file in files):

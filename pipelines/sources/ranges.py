@@ -51,9 +51,9 @@ class RangePartition(InputPartition):
     expected_offset: int | None
     """The base offset of the first batch if the log is sound; None where any offset will do."""
     owner: Owner | None = None
-    """As in SourceFile: the owner of the file."""
+    """The owner of the file; None as in SourceFile."""
     stamp: FileStamp | None = None
-    """As in SourceFile: the stamp by which a later read notices that the file was changed."""
+    """The stamp by which a later read notices that the file was changed; None as in SourceFile."""
 
     def __hash__(self) -> int:
         return hash((self.path, self.start, self.end))
@@ -188,9 +188,10 @@ def read_range(path: str, start: int, end: int) -> bytes:
 @contextmanager
 def range_source(part: RangePartition) -> Iterator[Source]:
     """The bytes of a range of a local file or URI. Of a local file only a window is in memory at a
-    time, so no process may write to the file meanwhile. Raises UnreadableFileError. At the end of
-    the context it raises ChangedFileError where the file has another stamp than the range; then the
-    bytes that were read don't count."""
+    time, so no process may write to the file meanwhile. Raises UnreadableFileError. For a range
+    with a stamp it raises ChangedFileError instead of UnreadableFileError and DataError, and also
+    at the end of the context where the file has another stamp; then the bytes that were read don't
+    count."""
     try:
         yield _range_source(part)
     except (UnreadableFileError, DataError) as error:

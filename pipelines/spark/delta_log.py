@@ -41,7 +41,7 @@ def seen_table(spark: SparkSession, path: str) -> SeenTable:
     """The table at a path.
 
     By Spark Connect less of the table is known: the schema lacks the column metadata that Delta
-    keeps to itself, and writer_features has the features of readers, too.
+    keeps to itself, reader_features is empty, and writer_features has the features of readers, too.
     """
     if is_connect(spark):
         detail = spark.sql(f"DESCRIBE DETAIL delta.{SPARK.identifier(path)}").collect()[0]

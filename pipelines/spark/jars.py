@@ -197,7 +197,8 @@ def _ivy_jar() -> Path:
 
 
 def _ivy_settings(ivy_cache: Path) -> str:
-    """Ivy's settings with one resolver: the mirror, or else Maven's public repository."""
+    """Ivy's settings with one resolver: the mirror that the user has named, or else Maven's public
+    repository."""
     mirror = os.environ.get(_MIRROR)
     root = f" root={quoteattr(mirror)}" if mirror else ""
     return (

@@ -107,7 +107,8 @@ def _candidates() -> Iterator[tuple[str, Path]]:
 
 def _launcher(java: Path) -> Path:
     """The script, in a folder of the cache, that starts the package's Java with the options that
-    Spark needs. Each installation of the package has a folder of its own."""
+    Spark needs. Each installation of the package has a folder of its own. Raises UsageError where
+    the script can't be written."""
     home = cache_dir("java", f"{_PACKAGE}-{crc32(os.fsencode(java)):08x}")
     script = home / "bin" / "java"
     text = _LAUNCHER.format(java=word(str(java)))

@@ -194,7 +194,8 @@ def _interpreter(settings: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Sets environment variables while the JVM starts, and restores the earlier ones afterwards."""
+    """Sets environment variables while the JVM starts, and restores the earlier values
+    afterwards."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -25,7 +25,7 @@ class QuorumNotice:
 def verdicts(
     quorum: DescribedQuorum, within_ms: int = CAUGHT_UP_WITHIN_MS
 ) -> tuple[QuorumNotice, ...]:
-    """The facts that an administrator should know, the most important fact first. within_ms: see
+    """The facts that an administrator should know, the most important fact first. within_ms: as in
     DescribedQuorum.is_caught_up."""
     return (
         _majority(quorum, within_ms),

@@ -97,7 +97,8 @@ class Replicas:
         return any(self._is_avoided(node_id, now_ms) for node_id in self._avoided)
 
     def failed(self, node_id: int, now_ms: int) -> None:
-        """Avoid a replica that can't serve this reader. The next fetch goes to the leader."""
+        """Avoid a replica that can't serve this reader. The next fetch goes to the leader, which is
+        never avoided."""
         if node_id == self.leader.node_id:
             return
         self._preferred = None

@@ -132,7 +132,8 @@ class Driver:
         return self.host.config
 
     async def run(self) -> Stopped:
-        """Run the replica until it has shut down, or an error stops it."""
+        """Run the replica until it has shut down, or an error stops it. Returns how the shutdown
+        ended."""
         self._do(self.host.tick)
         cleaning = asyncio.create_task(self._clean())
         self.watch(cleaning)

@@ -57,9 +57,9 @@ class Node:
         self.readiness.take(now, time.monotonic())
 
     async def run(self, load: AppendLoad | None = None) -> Stopped:
-        """Listen, and take part in the quorum. load: the records that the replica appends while it
-        leads. Raises the error that stopped the replica, and UsageError for a listener whose
-        address can't be used."""
+        """Listen, and take part in the quorum. Returns how the shutdown of the replica ended. load:
+        the records that the replica appends while it leads. Raises the error that stopped the
+        replica, and UsageError for a listener whose address can't be used."""
         async with AsyncExitStack() as open_things:
             open_things.enter_context(short_rounds())
             for listener in self.settings.listeners:

@@ -60,8 +60,8 @@ class Peers:
         change of voters."""
 
     async def call(self, send: Send) -> PeerResponse:
-        """Send the request. Raises PeerError if no answer comes, or if this release can't read the
-        answer."""
+        """Send the request, and return the answer. Raises PeerError if no answer comes, or if this
+        release can't read the answer."""
         address = self._address_of(send)
         if address is None:
             raise UnreachablePeerError(f"node {send.node_id}", "no endpoint is known")

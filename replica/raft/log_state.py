@@ -231,8 +231,8 @@ def _with_control(state: LogState, batch: Batch) -> LogState:
 
 
 def _with_snapshot_control(state: LogState, facts: SnapshotFacts) -> LogState:
-    """Start the histories of voter sets and of kraft.versions with the snapshot's values. A
-    snapshot of a static quorum has no such values."""
+    """The state whose histories of voter sets and of kraft.versions start with the snapshot's
+    values. A snapshot of a static quorum has no such values."""
     offset = facts.snapshot_id.offset - 1
     voters = () if facts.voters is None else (HistoryEntry(offset, facts.voters),)
     versions = (HistoryEntry(offset, facts.kraft_version),) if facts.kraft_version else ()

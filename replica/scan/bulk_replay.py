@@ -109,9 +109,11 @@ class BulkReplay:
     def take(
         self, chunk: Chunk, source: ByteSource, low: int, high: int, *, explain: bool
     ) -> ReplayOutcome:
-        """Replay the rows low <= row < high of a chunk. source: the whole file of the chunk.
+        """Replay the rows low <= row < high of a chunk, and return the outcome. source: the whole
+        file of the chunk.
         explain: whether to find the reason of the first refusal, which takes as long as making an
-        image."""
+            image.
+        """
         first: tuple[int, Refusal] | None = None
         refused = 0
         row, base = low, self._log.add(source) + chunk.start

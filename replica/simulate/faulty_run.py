@@ -77,7 +77,7 @@ class Result:
 
 def run(seed: int, events: int, forks: tuple[Fork, ...] = ()) -> Result:
     """Run `events` events under faults, then as many events as the quorum needs to recover without
-    faults.
+    faults. Returns the result of the run.
     forks: the forks in ascending order, each at an event below `events`.
     """
     simulation = FaultyRun(seed)

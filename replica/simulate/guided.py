@@ -26,7 +26,7 @@ class PlannedRun:
 
 
 def carry_out(plan: PlannedRun, events: int) -> Result:
-    """Do a run of a campaign."""
+    """Do a run of a campaign, and return its result."""
     return replace(run(plan.seed, events, plan.forks), number=plan.number)
 
 

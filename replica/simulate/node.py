@@ -119,8 +119,9 @@ class SimulatedMachine:
         self.offset_ms = shown - self.clock(now_ms)
 
     def start(self, draw: Callable[[int], int], now_ms: int, watch: Stepped) -> SimulatedHost:
-        """Start the replica, which recovers from its disk. Raises DataError, UsageError,
-        FileSystemError or PowerLossError if the replica can't start from this disk."""
+        """Start the replica, which recovers from its disk, and return the replica. Raises
+        DataError, UsageError, FileSystemError or PowerLossError if the replica can't start from
+        this disk."""
         self.disk.restart()
         self.boots += 1
         self.wake_at, self.flush_due, self.busy_until = -1, False, 0

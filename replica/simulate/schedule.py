@@ -89,6 +89,6 @@ class Schedule:
         self.at(self.now + delay_ms, event)
 
     def take(self) -> Event:
-        """Take the next event. `now` becomes its time."""
+        """Take out and return the next event. `now` becomes its time."""
         self.now, _, event = heappop(self._queue)
         return event

@@ -329,8 +329,8 @@ class Simulation:
 
 
 def _replay(node: SimulatedMachine, host: SimulatedHost) -> list[Effects]:
-    """Begin a replay, or end a replay that has begun. Other events may happen between the beginning
-    and the end of a replay."""
+    """Begin a replay, or end a replay that has begun. Returns the effects of the end; empty at the
+    beginning. Other events may happen between the beginning and the end of a replay."""
     if node.replay is None:
         node.replay = host.begin_replay()
         return []

@@ -52,8 +52,9 @@ def trust_closed(files: SegmentFiles, end_offset: int) -> CheckedSegment | None:
 
 
 def check_closed(files: SegmentFiles, config: LogConfig) -> CheckedSegment:
-    """Read the end of a closed segment. If its indexes are missing or wrong, read the whole segment
-    and rebuild the indexes. Raises DataError, which names file and byte, for a damaged segment."""
+    """Read the end of a closed segment, and return the segment. If its indexes are missing or
+    wrong, read the whole segment and rebuild the indexes. Raises DataError, which names file and
+    byte, for a damaged segment."""
     with files.open() as log:
         if not files.missing(*INDEX_KINDS):
             offsets = ascending_prefix(files.offset_index())

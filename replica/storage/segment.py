@@ -156,7 +156,7 @@ class ActiveSegment:
         self.size, self.end_offset = run.end_position, run.end_offset
 
     def begin_flush(self) -> SegmentFlush:
-        """Begin to sync all batches that were appended so far."""
+        """Begin a sync of all batches that were appended so far, and return this flush."""
         sync = self._log.begin_sync() if self.synced_size < self.size else None
         return SegmentFlush(self.size, {kind: len(index) for kind, index in self._indexes()}, sync)
 
@@ -342,7 +342,7 @@ def scan_segment(
 
 
 def open_whole(files: SegmentFiles, config: LogConfig) -> ActiveSegment:
-    """Open a segment for writing, and rebuild its indexes. Raises DataError if a batch is
+    """Open and return a segment for writing, with rebuilt indexes. Raises DataError if a batch is
     damaged."""
     scanned = scan_segment(files, config)
     if scanned.damage is not None:

@@ -24,7 +24,8 @@ class SegmentFiles:
         return f"{self.folder}/{segment_file_name(self.base_offset, kind)}"
 
     def open(self, kind: FileKind = FileKind.SEGMENT) -> File:
-        """Open the segment's file of this kind, which must exist. The caller closes it."""
+        """Open and return the segment's file of this kind, which must exist. The caller closes
+        it."""
         return self.files.open(self.path(kind))
 
     def offset_index(self) -> bytes:

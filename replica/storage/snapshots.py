@@ -78,8 +78,8 @@ class SnapshotFiles:
         self, snapshot_id: OffsetAndEpoch, timestamp: int, facts: Sequence[ControlRecord]
     ) -> FileSnapshotWriter:
         """Begin a snapshot of the local state machine: write the header, then the control records
-        `facts`. timestamp: the append time (ms) of the last record in the snapshot, which the
-        header names.
+        `facts`. Returns the writer for the further records. timestamp: the append time (ms) of the
+        last record in the snapshot, which the header names.
 
         Another thread may use the writer until `complete`, which changes nothing in this object.
         The snapshot is visible as soon as its facts are given to `add`.
@@ -163,7 +163,8 @@ class SnapshotFiles:
 
 def check_snapshot(file: File, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
     """Read and check a whole snapshot: it must begin with a header and end with a footer, every
-    batch must have the snapshot's epoch, and every CRC must be valid.
+    batch must have the snapshot's epoch, and every CRC must be valid. Returns the facts of the
+    snapshot.
 
     Raises DataError, which names file and byte, if a check fails.
     """

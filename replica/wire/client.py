@@ -166,7 +166,7 @@ class Connection:
         return version
 
     async def call(self, api: Api, message: Message, version: int | None = None) -> WireResponse:
-        """Send a request and wait for its answer. version: None for the newest version that both
+        """Send a request, and return its answer. version: None for the newest version that both
         sides know.
 
         Raises UnreachablePeerError if no answer comes, UnsupportedByPeerError if the node lacks the

@@ -54,8 +54,9 @@ def chosen(
 ) -> tuple[ReportMoment, ...]:
     """At most MAX_MOMENTS moments, by ascending offset.
 
-    ranges: rows of queries.state_ranges, where a state is known. losses: the first offset of
-    each loss of records. entities: the number of entities in the newest state.
+    changes: rows of queries.changes. ranges: rows of pipelines.report.queries.state_ranges, where a
+    state is known. losses: the first offset of each loss of records. entities: the number of
+    entities in the newest state.
     """
     known = [(row["from_offset"], row["to_offset"]) for row in ranges]
     end = max((to for _, to in known), default=0)

@@ -139,7 +139,7 @@ def _changes(rows: Iterable[Row], places: dict[int, int], texts: _Texts) -> dict
 
 def _value(row: Row, text: str | None) -> str | None:
     """A short form of the value: for a whole partition the fields that the page shows, for a topic
-    its id."""
+    its id, for others the whole value. None where there is no value."""
     if text is None or row["entity"] not in ("partition", "topic"):
         return text
     try:

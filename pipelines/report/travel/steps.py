@@ -64,8 +64,8 @@ class ReportSteps:
 def steps_of(
     changes: Iterable[Row], versions: Sequence[Row], leaders: Iterable[Row]
 ) -> ReportSteps:
-    """The steps of a cluster. changes, versions: rows of queries. leaders: rows of
-    pipelines.report.queries.leaders, whose epochs' first offsets are steps too."""
+    """The steps of a cluster. changes, versions: rows of queries.changes and queries.versions.
+    leaders: rows of pipelines.report.queries.leaders, whose epochs' first offsets are steps too."""
     times: dict[int, int | None] = {}
 
     def note(offset: int | None, at_ms: int | None) -> None:

@@ -122,8 +122,8 @@ def _run(stretches: Sequence[EpochStretch], began: LeaderChangeBatch | None) -> 
 
 
 def judge_epochs(runs: Sequence[EpochRun]) -> Iterator[Finding]:
-    """Findings about batches whose epoch isn't that of their run, and about runs whose epoch
-    doesn't rise."""
+    """Findings about batches whose epoch isn't that of their run, and about runs whose epoch goes
+    back, or doesn't rise with a LeaderChange record."""
     highest: int | None = None
     for run in runs:
         yield from _strangers(run)

@@ -199,7 +199,7 @@ class Examined:
 
     def records(self, start: int, end: int) -> Iterator[tuple[LocatedBatch, Record]]:
         """The log's records from offset `start` (inclusive) to `end` (exclusive), each with its
-        batch, up to the first that can't be decoded."""
+        batch. In each batch, only the records before the first that can't be decoded."""
         for segment in self.directory.segments:
             content = self.content_of(segment)
             inflation = Inflation(content.size)

@@ -241,7 +241,8 @@ def judge_contested(contested: OffsetRange, epoch: int | None) -> Finding:
 
 
 def _located(examined: Examined, offset: int) -> tuple[str, int | None, int | None]:
-    """(the user's name of the segment, byte, epoch) of the batch that holds `offset`."""
+    """(the user's name of the segment, byte, epoch) of the batch that holds `offset`. Without such
+    a batch: the name of the directory, None, None."""
     found = examined.batch_at(offset)
     if found is None:
         return examined.shown, None, None

@@ -219,7 +219,7 @@ class LogFold(Fold[_Log]):
     def _newest(self) -> NewestState | None:
         """The newest state to which the log could be replayed, or the state of the newest whole
         snapshot if that is newer. A snapshot is newer when the node has just fetched it, or when
-        the log has a hole before the snapshot's end."""
+        the log has a hole before the snapshot's end. None if no state is known."""
         newest = None
         if self._known is not None:
             replay, end = self._known

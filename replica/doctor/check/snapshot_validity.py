@@ -119,7 +119,7 @@ def snapshot_verdicts(
     noted: Collection[Finding],
     replayed: Mapping[OffsetAndEpoch, Image] | None,
 ) -> Iterator[SnapshotVerdict]:
-    """A verdict on each complete snapshot.
+    """A verdict on each complete snapshot, except a snapshot in which a copy breaks off.
 
     noted: findings about the records of all files. replayed: the states at the ends to which this
     log, or another log of its cluster, could be replayed; None if the records aren't metadata
@@ -359,8 +359,8 @@ def _count(count: int, noun: str) -> str:
 
 
 def judge_log_start(examined: Examined) -> Iterator[Finding]:
-    """The finding about a log that starts above 0 at an offset where no usable snapshot ends
-    (KIP-630)."""
+    """The finding about a log that starts above 0, if no usable snapshot ends at the log's start or
+    later (KIP-630)."""
     directory = examined.directory
     if not examined.is_complete or not directory.segments:
         return

@@ -33,7 +33,7 @@ class Absence(Enum):
 
 
 def absent_brokers(cluster: Cluster) -> Mapping[int, Absence]:
-    """The registered brokers that hold replicas and aren't live, by id."""
+    """The registered brokers that hold replicas and aren't live, by id, each with the reason."""
     brokers, found = cluster.values("brokers"), {}
     for one in sorted(cluster.replicas_by_broker):
         if one not in brokers or is_live(brokers[one]):

@@ -226,7 +226,7 @@ class Cluster:
         """The nodes that are down by the verdict, though no record fences their brokers: the quorum
         has no leader that could write such a record. These nodes are the nodes that the verdict
         names, and the voters that stopped before the newest log ends. Empty before the verdict was
-        made."""
+        made, and if it isn't sure that there is no leader."""
         if self.by_verdict is None or not self.by_verdict.is_sure:
             return frozenset()
         stopped = self.voters & (frozenset(self.lags) | self.stopped_together)

@@ -20,7 +20,8 @@ def _create(state: State, offset: int, fields: Fields) -> None:
 
 
 def _remove(state: State, offset: int, fields: Fields) -> Refused | None:
-    """Removes a topic with its partitions, and with the configs of the topic's name."""
+    """Removes a topic with its partitions, and with the configs of the topic's name. Returns a
+    refusal if the topic doesn't exist, else None."""
     topic_id = fields["topicId"]
     name = state.topics.values.get(topic_id)
     if name is None:

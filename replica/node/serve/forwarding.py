@@ -82,8 +82,8 @@ class Forwarder:
 
 
 async def _ask(leader: Address, config: ClientConfig, request: WireRequest) -> Message:
-    """Send the leader the request over its own connection, because a request that waits for its
-    commit must not delay others, especially fetches.
+    """Send the leader the request over a connection of its own, because a request that waits for
+    its commit must not delay others, especially fetches. Returns the answer.
 
     The longest wait is the config's timeout plus the request's own timeoutMs. Raises PeerError if
     no answer comes.

@@ -77,8 +77,8 @@ class BatchAccumulator:
         self.record_count += len(values)
 
     def drain(self) -> list[Accumulated]:
-        """Take out all batches, in order. A leader gives them their offsets. A replica that has
-        stopped leading drops them."""
+        """Take out all batches, and return them in order. A leader gives them their offsets. A
+        replica that has stopped leading drops them."""
         drained, self._waiting = self._waiting, []
         self._linger_end = FOREVER
         self.record_count = 0

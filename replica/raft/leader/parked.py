@@ -61,16 +61,16 @@ class ParkedFetches:
         self._by_watermark = self._compacted(self._by_watermark)
 
     def take_expired(self, now_ms: int) -> list[ParkedFetch]:
-        """Take out the fetches whose wait is over."""
+        """Take out and return the fetches whose wait is over."""
         expired = []
         while self.deadline <= now_ms:
             expired.append(self._waiting.pop(heappop(self._by_deadline)[1]))
         return expired
 
     def take_due(self, log_end: int, high_watermark: int | None) -> list[ParkedFetch]:
-        """Take out the fetches that can be answered, in the order of their deadlines: all fetches
-        if the log has grown, else the fetches whose senders know an older high watermark. Both
-        offsets are exclusive; an unknown high watermark is None."""
+        """Take out and return the fetches that can be answered, in the order of their deadlines:
+        all fetches if the log has grown, else the fetches whose senders know an older high
+        watermark. Both offsets are exclusive; an unknown high watermark is None."""
         if log_end > self._log_end:
             return self.take_all()
         due, heap = [], self._by_watermark
@@ -81,7 +81,7 @@ class ParkedFetches:
         return [self._waiting.pop(number) for _, number in sorted(due)]
 
     def take_all(self) -> list[ParkedFetch]:
-        """Take out all fetches, in the order of their deadlines."""
+        """Take out and return all fetches, in the order of their deadlines."""
         order = sorted((fetch.deadline, number) for number, fetch in self._waiting.items())
         taken = [self._waiting[number] for _, number in order]
         self._waiting, self._by_deadline, self._by_watermark = {}, [], []

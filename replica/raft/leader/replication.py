@@ -95,8 +95,8 @@ def append_if_idle(core: Core) -> None:
 
 
 def _drained(core: Core) -> Iterator[Batch]:
-    """Take the waiting records out of the accumulator, as batches with offsets from the log end
-    on."""
+    """Take the waiting records out of the accumulator, and give them as batches with offsets from
+    the log end on."""
     base = core.log.log_end
     for waited in core.work.accumulator.drain():
         last = base + len(waited.values) - 1

@@ -92,7 +92,8 @@ def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -
 
 @inner
 def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: int) -> int:
-    """Write a string with escapes, or bytes as base64. The caller has checked the length."""
+    """Write a string with escapes, or bytes as base64. The caller has checked the length. Returns
+    the position behind the JSON."""
     size, start = unsigned_varint(source, position, source.size)
     if size == 0:
         store_32(output, to, _NULL)
@@ -108,7 +109,8 @@ def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: i
 
 @inner
 def put_list(source: Bytes, start: int, count: int, is_uuid: bool, output: Bytes, to: int) -> int:
-    """Write `count` elements that stand one behind another: uuids, or else int32."""
+    """Write `count` elements that stand one behind another: uuids, or else int32. Returns the
+    position behind the JSON."""
     store_8(output, to, _OPEN)
     to += 1
     for index in range(count):

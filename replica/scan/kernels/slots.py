@@ -130,8 +130,8 @@ def slot_of_bytes(table: Table, kind: int, source: Bytes, start: int, size: int)
 
 @inner
 def _new_slot(table: Table, kind: int, hashed: int, a: int, b: int) -> int:
-    """Make a slot of this kind. All columns that aren't set here are -1, which is the number of
-    KEPT, NOBODY and NOWHERE_YET."""
+    """Make a slot of this kind. Returns its number. All columns that aren't set here are -1, which
+    is the number of KEPT, NOBODY and NOWHERE_YET."""
     slots = table.slots
     slot = item(table.state, t.STATE_SLOTS)
     set_item(table.state, t.STATE_SLOTS, slot + 1)

@@ -50,7 +50,8 @@ _Lines = Iterator[str]
 
 @inner
 def json_array(source: Bytes, position: int, is_uuid: bool, output: Bytes, to: int) -> int:
-    """Write a checked compact array of uuids, or else of int32, as JSON."""
+    """Write a checked compact array of uuids, or else of int32, as JSON. Returns the position
+    behind the JSON."""
     count, start = unsigned_varint(source, position, source.size)
     if count == 0:
         store_32(output, to, _NULL_TEXT)
@@ -60,7 +61,8 @@ def json_array(source: Bytes, position: int, is_uuid: bool, output: Bytes, to: i
 
 @inner
 def variant_array(source: Bytes, position: int, is_uuid: bool, output: Bytes, to: int) -> int:
-    """Write a checked compact array of uuids, or else of int32, as VARIANT."""
+    """Write a checked compact array of uuids, or else of int32, as VARIANT. Returns the position
+    behind the VARIANT."""
     count, start = unsigned_varint(source, position, source.size)
     if count == 0:
         store_8(output, to, 0)

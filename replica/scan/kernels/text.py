@@ -47,7 +47,8 @@ _UNICODE_ESCAPE = int.from_bytes(b"\\u00", "little")
 
 @inner
 def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
-    """Copy `size` bytes, 8 at a time. The last bytes of the source array are copied one by one."""
+    """Copy `size` bytes, 8 at a time. Returns the position behind the copy. The last bytes of the
+    source array are copied one by one."""
     # One loop with two steps: of two loops LLVM would make vector code, which is slower for short
     # copies, and most copies are short.
     end = start + size
@@ -94,8 +95,8 @@ def is_utf8(source: Bytes, start: int, end: int) -> bool:
 
 @inner
 def put_escaped(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
-    """Write the characters between the quotes of a JSON string, with the escapes that Jackson
-    uses."""
+    """Write the characters between the quotes of a JSON string, with the escapes that Jackson uses.
+    Returns the position behind the text."""
     at = start
     end = start + size
     while at < end:
@@ -143,7 +144,7 @@ def _put_character(output: Bytes, to: int, byte: int) -> int:
 
 @inner
 def put_integer(output: Bytes, to: int, number: int) -> int:
-    """Write a decimal number."""
+    """Write a decimal number. Returns the position behind the text."""
     rest = np.uint64(number)
     if number < 0:
         store_8(output, to, 0x2D)
@@ -178,7 +179,7 @@ def _pair(bits: np.uint64, shift: int) -> int:
 
 @inner
 def put_uuid(output: Bytes, to: int, source: Bytes, start: int) -> int:
-    """Write the 22 characters of the uuid at `start`."""
+    """Write the 22 characters of the uuid at `start`. Returns the position behind the text."""
     high = load_u64(source, start)
     low = load_u64(source, start + 8)
     for k in range(5):
@@ -193,7 +194,8 @@ def put_uuid(output: Bytes, to: int, source: Bytes, start: int) -> int:
 
 @inner
 def put_base64(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
-    """Write padded base64: 4 characters for each 3 bytes or part of them."""
+    """Write padded base64: 4 characters for each 3 bytes or part of 3 bytes. Returns the position
+    behind the text."""
     for at in range(start, start + size, 3):
         left = start + size - at
         bits = byte_at(source, at) << 16

@@ -61,8 +61,8 @@ def _put_text(source: Bytes, start: int, end: int, output: Bytes, to: int) -> in
 
 @inner
 def _put_name(names: Bytes, start: int, end: int, which: int, output: Bytes, to: int) -> int:
-    """Write the name of number `which` in a dictionary as a JSON string. start, end: the bytes of
-    the dictionary in `names`."""
+    """Write the name of number `which` in a dictionary as a JSON string. Returns the position
+    behind the string, REFUSED or NO_ROOM. start, end: the bytes of the dictionary in `names`."""
     if end - start < 3:
         return REFUSED
     width = (byte_at(names, start) >> 6) + 1
@@ -145,7 +145,8 @@ def _put_label(
     source: Bytes, stack: Longs, frame: int, names: Bytes, first: int, last: int,
     output: Bytes, to: int,
 ) -> int:  # fmt: skip
-    """Write the text before the next element of a container: a comma, and in an object the name."""
+    """Write the text before the next element of a container: a comma, and in an object the name.
+    Returns the position behind this text, REFUSED or NO_ROOM."""
     number = item(stack, frame + _NEXT)
     if number:
         store_8(output, to, _COMMA)
@@ -162,7 +163,8 @@ def _put_label(
 
 @inner
 def _put_ends(output: Bytes, to: int, stack: Longs, depth: int) -> int:
-    """Write the closing marks of the innermost containers that have no further element."""
+    """Write the closing marks of the innermost containers that have no further element. Returns the
+    position behind the last mark."""
     while depth > 0:
         frame = (depth - 1) * tables.VARIANT_COLUMNS
         if item(stack, frame + _NEXT) < item(stack, frame + _COUNT):
@@ -178,7 +180,7 @@ def _put_begin(
     source: Bytes, at: int, end: int, output: Bytes, to: int, stack: Longs, depth: int
 ) -> int:
     """Write the opening mark of a container, and fill frame number `depth` of the stack for the
-    container."""
+    container. Returns the position behind the mark, or REFUSED."""
     if depth == tables.VARIANT_DEPTH:
         return REFUSED
     frame = _enter(source, at, end, stack, depth * tables.VARIANT_COLUMNS)

@@ -62,7 +62,8 @@ def width_of(number: int) -> int:
 
 @inner
 def put_unsigned(output: Bytes, to: int, number: int, width: int) -> int:
-    """Write a number little-endian, in exactly `width` bytes."""
+    """Write a number little-endian, in exactly `width` bytes. Returns the position behind the
+    number."""
     if width == 1:
         store_8(output, to, number)
     elif width == 4:
