@@ -53,8 +53,8 @@ run = partial(main, None)
 def bring_up_to_date(
     spark: SparkSession | None, arguments: BuildOptions, progress: CommandProgress | None = None
 ) -> dict[str, int]:
-    """Does what `build_tables` does, with the same parameters. Ctrl-C ends it with one line on
-    stderr."""
+    """Does what `build_tables` does, with the same parameters, and gives the same numbers of rows.
+    Ctrl-C ends it with one line on stderr."""
     with interruptible("build", lambda: _again(arguments.lake)):
         return build_tables(spark, arguments, progress)
 

@@ -30,7 +30,8 @@ _HASH = re.compile(r"sha256:([0-9a-f]{64})")
 
 
 def bill_of_materials(project: dict[str, Any], lock: str) -> dict[str, Any]:
-    """The list. project: the table `project` in pyproject.toml. lock: the lock's text."""
+    """The list of the packages that kraftlake runs with, as CycloneDX. project: the table `project`
+    in pyproject.toml. lock: the lock's text."""
     core = {canonicalize_name(Requirement(one).name) for one in project["dependencies"]}
     components = [*_components(lock, core)]
     ours = {

@@ -40,7 +40,7 @@ def check_ingested(lake: Lake) -> None:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data file of a table, by the table's log."""
+    """A data file of a table, as the table's log describes it."""
 
     name: str
     rows: int

@@ -65,7 +65,7 @@ class Dialect:
         return self.identifier(*name.split(".", 1))
 
     def columns(self, names: Iterable[str]) -> Sql:
-        """Names with commas between them."""
+        """The names as SQL writes them, with commas between them."""
         return ", ".join(map(self.identifier, names))
 
     def relation(

@@ -37,14 +37,14 @@ class Outcome:
 
     @property
     def code(self) -> int:
-        """The exit code for this file alone."""
+        """The exit code for this lock file alone."""
         if self.vulnerable:
             return VULNERABLE
         return UNKNOWN if self.failed or self.not_looked_up or not self.looked_up else CLEAN
 
     @property
     def line(self) -> str:
-        """One line for people."""
+        """The outcome in one line of text."""
         if self.failed:
             return f"{self.lock}: not looked up: {self.failed}"
         if self.not_looked_up:

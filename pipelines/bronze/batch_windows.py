@@ -42,7 +42,7 @@ class Touched:
     """The rows of LOG_BATCHES of a replica that a capture may change."""
 
     ranges: tuple[tuple[int, int], ...] = ((_LEAST, _MOST),)
-    """The base offsets of these rows, as ranges: first and last offset, both inclusive."""
+    """The base offsets of the rows, as ranges: first and last offset, both inclusive."""
     closed_from: int = _LEAST
     """Rows with a last_seen may change only from this base offset on (inclusive)."""
 
@@ -63,13 +63,13 @@ class LogStretch:
     start: int | None
     end: int | None
     parts: tuple[LogRange, ...]
-    """All bytes of the round that may hold a batch with these offsets."""
+    """All bytes of the round that may hold a batch with an offset of the stretch."""
     touched: Touched
     """The rows of the stretch that the round may change."""
     known: int
     """The number of the table's rows in the stretch that the round may change."""
     new: int
-    """How many of the round's batches have these offsets."""
+    """How many of the round's batches are in the stretch."""
 
     @property
     def size(self) -> int:

@@ -78,7 +78,8 @@ class _Forgetting:
     """The id of the group of each capture that stays, by the index of its row in `captures`."""
 
     def run(self, progress: Callable[[str], None]) -> dict[str, int]:
-        """Does all steps of the removal, in their order."""
+        """Does all steps of the removal, in their order. Gives the number of removed rows by table.
+        progress: is called with the table's name before each step."""
         counts: dict[str, int] = {}
         batches = self._remaining_batches().persist(StorageLevel.MEMORY_AND_DISK)
         try:

@@ -185,7 +185,8 @@ class _Pass:
     """The known files of the captures, by capture and path."""
 
     def run(self, progress: Callable[[str], None]) -> Counts:
-        """All steps. A later pass may repeat each of them."""
+        """Does all steps. Gives the number of rows added or changed, by table. Each step may be
+        done again by a later pass."""
         steps: dict[str, Callable[[], None]] = {
             "damage": self._damage,
             "log records": self._records,

@@ -196,7 +196,7 @@ def _folded_rows(
 
 
 def _rows(table: pa.Table, numbers: np.ndarray) -> Sequence[dict[str, Any] | None]:
-    """The rows with these numbers, None for -1."""
+    """The table's rows at the places `numbers`; None for each place -1."""
     missing = numbers < 0
     rows = table.take(pa.array(numbers, pa.int64(), mask=missing)).to_pylist()
     return [None if gone else row for gone, row in zip(missing.tolist(), rows, strict=True)]

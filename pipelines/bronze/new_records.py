@@ -58,7 +58,7 @@ class DecodedPart:
 
     @property
     def files(self) -> tuple[NewFile, ...]:
-        """The file, if there is one."""
+        """The part's file; empty where it has none."""
         return () if self.file is None else (self.file,)
 
 
@@ -164,7 +164,8 @@ class _Piece:
     least: int
     most: int
     held: Longs | Sequence[LocatedBatch]
-    """The keys of a table, or batches that have keys."""
+    """The keys that a table has, or batches that were read, which have these keys in their
+    headers."""
     chosen: np.ndarray
     """For each key in `held`, whether it counts."""
 

@@ -98,7 +98,7 @@ class _Folding:
 
     def write(self, unit: _Unit, *, target: WriteTarget) -> NewFile | None:
         """Runs in a task. Writes the rows of batches without a known row into a file of the table.
-        None where there are no such rows."""
+        Gives the file; None where there are no such rows."""
         nothing = LOG_BATCHES.arrow_schema.empty_table()
         return target.write(self._fold(nothing, unit).to_batches())
 
@@ -160,7 +160,7 @@ def _moment(one: Captured) -> FoldedCapture:
 
 _KEY = ("cluster_id", "base_offset", "leader_epoch", "crc")
 _Key = tuple[str, int, int, int]
-"""The key of a batch in any log of a cluster."""
+"""The key of a batch in any log of a cluster: (cluster_id, base offset, leader epoch, CRC)."""
 OwnCrcs = Mapping[_Key, int]
 """By the key of a damaged batch: the CRC that this batch has where it is undamaged."""
 

@@ -184,7 +184,8 @@ def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
 
 
 def seen_again(known: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """The table's row after one more capture with the snapshot: a pure function."""
+    """The row of a snapshot in the table after one more capture with the snapshot: a pure function.
+    known: the row so far. row: the row that this capture alone would give."""
     latest = row if row["last_seen"] >= known["last_seen"] else known
     return {
         **known,

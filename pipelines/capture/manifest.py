@@ -89,7 +89,8 @@ class Manifest:
                 yield Damage(0, 0, DamageKind.UNREADABLE, _difference(here, captured), path)
 
     def _captured(self, log_folder: str) -> Iterator[tuple[str, CapturedFile]]:
-        """The captured files of this directory, by path below the node's folder."""
+        """(path below the node's folder, file) of each captured file of the log directory, and of
+        each one beside it. log_folder: the name of the log directory."""
         prefix = f"{self.folder}/" if self.folder else ""
         for file in self.info.files if self.info else ():
             inside = file.path.removeprefix(prefix)

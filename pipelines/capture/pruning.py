@@ -25,7 +25,7 @@ class OldCapture:
     files: int
     """The number of files that its capture.json names."""
     size_bytes: int
-    """The bytes of these files."""
+    """The size, in bytes, of the files that capture.json names."""
 
 
 @contextmanager

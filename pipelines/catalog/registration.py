@@ -100,7 +100,8 @@ def register(
 
 
 def unregister(spark: SparkSession, lake: Lake, prefix: str = "") -> list[CatalogChange]:
-    """Removes the lake's names, and the databases that were made for it and are empty now."""
+    """Removes the lake's names, and the databases that were made for it and are empty now. Gives a
+    change for each removed name."""
     with _failures():
         _require_metastore(spark)
         held = _entries(spark, prefix).values()

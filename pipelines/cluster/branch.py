@@ -33,11 +33,11 @@ class BranchRange(NamedTuple):
     low: int
     """The first offset at which the branch has the run, inclusive."""
     high: int
-    """The end of these offsets, exclusive."""
+    """The end of the offsets at which the branch has the run, exclusive."""
     first: int
     """The lowest base offset of the batches, inclusive."""
     end: int
-    """The end of their base offsets, exclusive."""
+    """The end of the base offsets of the batches, exclusive."""
     leader_epoch: int
     """The leader epoch of the batches."""
     crc: int | None
@@ -183,7 +183,7 @@ class LostTail(NamedTuple):
     """The first offset (inclusive), the last offset (inclusive) and the epoch of each run from the
     fork on that this log has and the agreed branch lacks."""
     last_offset: int
-    """The last offset of these runs, inclusive."""
+    """The last offset of the runs in `ranges`, inclusive."""
 
 
 def tails_of(held: HeldBatches, committed: AgreedBranch) -> Iterator[LostTail]:

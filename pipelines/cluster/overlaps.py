@@ -19,7 +19,7 @@ class Best(NamedTuple):
     low: Longs
     high: Longs
     claim: Longs
-    """The index of the given range that counts for these offsets."""
+    """For each range from low to high, the index of the given range that counts there."""
 
 
 def best_of_overlapping(

@@ -16,7 +16,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def of_cluster(rows: pa.Table, cluster_id: str) -> pa.Table:
-    """The rows of one cluster."""
+    """The rows of the cluster with this id."""
     is_mine = pc.equal(rows["cluster_id"], cluster_id)
     return rows if pc.all(is_mine).as_py() else rows.filter(is_mine)
 
@@ -27,7 +27,7 @@ def milliseconds(at: datetime) -> int:
 
 
 def microseconds(at: datetime | None) -> int | None:
-    """Whole microseconds since 1970 (UTC). None for None."""
+    """A time as whole microseconds since 1970 (UTC); None for None."""
     return None if at is None else (at - EPOCH) // MICROSECOND
 
 

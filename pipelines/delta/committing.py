@@ -113,9 +113,9 @@ class Written:
     files: int
     """The number of new data files."""
     rows: int
-    """The number of rows in these files."""
+    """The number of rows in the new data files."""
     size_bytes: int
-    """The bytes of these files."""
+    """The size of the new data files in bytes."""
 
 
 NOTHING = Written(None, 0, 0, 0)
@@ -137,8 +137,8 @@ class WriteTarget:
         return WriteTarget(lake.path_of(contract), contract.arrow_schema, bounded)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> NewFile | None:
-        """Writes the rows as a new file in the table's folder. None where there are no rows. Raises
-        the errors of pipelines.data_files.write_data_file."""
+        """Writes the rows as a new file in the table's folder. Gives the file; None where there are
+        no rows. Raises the errors of pipelines.data_files.write_data_file."""
         return write_data_file(self.folder, self.schema, batches, bounded=self.bounded)
 
 

@@ -66,7 +66,7 @@ class KafkaDestination:
 
     @property
     def servers(self) -> str:
-        """The value of bootstrap.servers. Messages show it, too."""
+        """The value of the property bootstrap.servers, which messages show, too."""
         return self.properties["bootstrap.servers"]
 
 

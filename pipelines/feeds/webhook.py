@@ -159,7 +159,8 @@ class Webhook:
         return row is not None and row["severity"] in SEVERITIES[self._to.least]
 
     def _new(self, change: RowChange, known: set[tuple[object, ...]]) -> bytes | None:
-        """The request for a new finding of this change, None where the change has none."""
+        """The body of the request for a new finding of this change; None where the change has none.
+        known: the findings that were sent before; a new finding is added."""
         row = change.after
         if row is None or not self._counts(row) or _identity(row) in known:
             return None
@@ -169,10 +170,10 @@ class Webhook:
         return self._told(change, row)
 
     def _ended(self, change: RowChange, standing: Callable[[], set[str]]) -> bytes | None:
-        """The request that says that a finding is resolved, once for each alert: its last row is
-        gone after this change, or has a lesser severity. None where there is nothing to say.
-        standing: gives the keys of alerts that need no such request; its first call reads all rows
-        of the version."""
+        """The body of the request that says that a finding is resolved, once for each alert: its
+        last row is gone after this change, or has a lesser severity. None where there is nothing to
+        say. standing: gives the keys of alerts that need no such request; its first call reads all
+        rows of the version."""
         row = change.before
         if self._to.form == JSON or row is None or not self._counts(row):
             return None

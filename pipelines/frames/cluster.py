@@ -178,7 +178,8 @@ _Contents = Mapping[tuple[Any, ...], str]
 
 
 def _contents(snapshots: pa.Table) -> _Contents:
-    """Equal texts for snapshots whose records are equal."""
+    """A text for the content of each snapshot: equal texts for snapshots whose records are
+    equal."""
     keys = [*SNAPSHOT_KEYS[:-1]]
     order = [(name, "ascending") for name in (*keys, "index")]
     rows = snapshots.sort_by(order)

@@ -49,7 +49,8 @@ class StepRange(NamedTuple):
     first: int
     stop: int
     rows: int | None = None
-    """How many rows of gold.metadata_changes these steps have; None where they were not counted."""
+    """How many rows of gold.metadata_changes the steps have; None where the rows were not
+    counted."""
 
 
 @dataclass(frozen=True)

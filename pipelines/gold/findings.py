@@ -48,8 +48,8 @@ class Judged(NamedTuple):
     health: Sequence[Row]
     """The rows of findings about the cluster's health."""
     stale: Sequence[tuple[str, Finding]]
-    """(capture_id, finding) of each voter whose directory lacks what other files show that it did,
-    such as a vote."""
+    """(capture_id, finding) of each voter of the newest group whose directory lacks a vote or
+    records that other files prove it had, or whose log ends long before the newest log."""
     emptied: Sequence[Row] = ()
     """The findings about voters whose directories have no metadata log any more (the result of
     emptied_rows)."""

@@ -34,7 +34,7 @@ _HIDDEN = "***"
 
 
 def run(asked: AskedCluster, options: StateOptions) -> int:
-    """Prints the configs. Returns 0. Raises KraftlakeError."""
+    """Prints the configs in force. Returns 0. Raises KraftlakeError."""
     file = _in_file(options.broker_config)
     end_offset, held = entities_at(asked, make_redactor(False, options.redact_key))
     entities = [*held]

@@ -113,7 +113,7 @@ class _Found(NamedTuple):
 
     @staticmethod
     def of_all(found: Iterable[Exposure], limit: int) -> _Found:
-        """Sorts exposures by kind. limit: the most pairs to keep in memory, the worst ones."""
+        """The exposures by kind. limit: the most pairs to keep in memory, the worst ones."""
         of: dict[str, Sequence[Exposure]] = dict.fromkeys((NOTHING, *_TITLES), ())
         totals = dict.fromkeys(of, 0)
         for kind, group in groupby(found, key=lambda one: one.failure.kind):

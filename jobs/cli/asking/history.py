@@ -64,7 +64,7 @@ _MEANINGS = {
 
 
 def run(options: HistoryOptions) -> int:
-    """Prints the changes. Returns 0. Raises KraftlakeError."""
+    """Prints the changes that the options ask for. Returns 0. Raises KraftlakeError."""
     form = form_of(options.json_output, options.csv, options.plain_csv)
     clock = clock_of(options.zone)
     lake = lake_unless(options.paths, options.lake, "history")

@@ -125,7 +125,8 @@ class ClusterHistory:
 
     @cached_property
     def queries(self) -> OwnQueries:
-        """Runs the queries about the cluster. All of them read the same version of a table."""
+        """The object that runs the queries about the cluster. All of them read the same version of
+        a table."""
         return OwnQueries(self.lake)
 
     def end_offset(self, moment: Moment) -> int:
@@ -153,9 +154,9 @@ class ClusterHistory:
         return int(at_0) == 1 and self._batch_at(moment.at_time) is None
 
     def entities(self, end_offset: int, columns: Sql) -> Iterator[Sequence[Any]]:
-        """These columns of HISTORY, such as `entity, value`, for each entity, sorted by entity and
-        key. record_offset is NULL where the entity is older than the part of the log that the lake
-        knows.
+        """The values of `columns` of HISTORY, such as `entity, value`, for each entity, sorted by
+        entity and key. record_offset is NULL where the entity is older than the part of the log
+        that the lake knows.
 
         end_offset: from the method `end_offset`.
         """

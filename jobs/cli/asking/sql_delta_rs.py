@@ -50,7 +50,8 @@ _VARIANT_FIELDS = {"metadata", "value"}
 
 
 def answer(query: LakeQuery) -> QueryResult:
-    """Run the query. Raises QueryError where it fails, also while rows are read."""
+    """Run the query, and give its result. Raises QueryError where it fails, also while rows are
+    read."""
     return _result(read(query))
 
 
@@ -84,9 +85,9 @@ class OwnQueries:
         return self.answer(sql).by_name()
 
     def answer(self, sql: str, tables: Collection[str] | None = None) -> QueryResult:
-        """Run a query, which may only read. tables: the lake's tables that the query names. With
-        None they are found in its text, and the lake must have all of them. Raises QueryError as
-        the function `answer` does."""
+        """Run a query, which may only read, and give its result. tables: the lake's tables that the
+        query names. With None they are found in its text, and the lake must have all of them.
+        Raises QueryError as the function `answer` does."""
         if self._builder is None:
             self._builder = _builder(default_bound(), {})
         named = tables_named(sql) if tables is None else tables

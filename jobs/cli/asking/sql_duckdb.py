@@ -35,7 +35,8 @@ _ROWS = 1000
 
 
 def answer(query: LakeQuery) -> QueryResult:
-    """Run the query. Raises QueryError where it fails, also while rows are read."""
+    """Run the query, and give its result. Raises QueryError where it fails, also while rows are
+    read."""
     memory = int((query.memory or default_bound()) * _SHARE)
     try:
         database = database_of({name: _rows_in(query, name) for name in query.tables}, memory)

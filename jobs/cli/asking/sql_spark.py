@@ -39,7 +39,8 @@ _JAVA_CLASS = re.compile(r"^[\w.$]+(?:Exception|Error): ")
 
 
 def answer(query: LakeQuery) -> QueryResult:
-    """Run the query. Raises QueryError where it fails, also while rows are read."""
+    """Run the query, and give its result. Raises QueryError where it fails, also while rows are
+    read."""
     # pyspark turns timestamps into naive times of this process's zone.
     os.environ["TZ"] = "UTC"
     time.tzset()

@@ -103,7 +103,7 @@ def add(app: typer.Typer, options: type, heading: str | None = None) -> None:
 
 
 def function_of(options: type) -> Callable[[Any], int]:
-    """The function of the command with these options."""
+    """The function that does the work of a command. options: the class of its options."""
     jobs = __name__.removesuffix(".cli.commands.parameters")
     found: Callable[[Any], int] = resolve_name(f"{jobs}.{COMMANDS[options][0]}")
     return found

@@ -358,7 +358,7 @@ class _Checking:
             yield sorted(group, key=lambda one: one.verdict.level.rank)
 
     def end(self) -> int:
-        """Prints the last line. Returns the exit code."""
+        """Prints the last line: the counts, or with --json the summary. Returns the exit code."""
         exit_code = 1 if reaches(self.counts, self.fail_on) or self._is_health_unknown() else 0
         if self.options.json_output:
             rows = (self.members, self.health, self.quorums)

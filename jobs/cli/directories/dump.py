@@ -101,7 +101,7 @@ class _Dumping:
         self.inflation = Inflation(0)
 
     def name(self, damage: Damage) -> None:
-        """Names on stderr what could not be read."""
+        """Names on stderr a place that could not be read."""
         self.damaged = True
         self._tell(str(damage))
 

@@ -73,11 +73,11 @@ class MajorityStop(NamedTuple):
     """Voters whose logs end at an offset after which other logs have more records."""
 
     at: int
-    """The time of the first change that these voters lack, in ms since 1970 (UTC)."""
+    """The time of the first change that the voters lack, in ms since 1970 (UTC)."""
     offset: int
-    """The offset of this change."""
+    """The offset of the first change that the voters lack."""
     voters: tuple[int, ...]
-    """The node ids of these voters."""
+    """The node ids of the voters."""
 
 
 @dataclass(frozen=True)

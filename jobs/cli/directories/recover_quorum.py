@@ -158,7 +158,7 @@ class PlannedQuorum:
         return tuple(self.on(node, tool, f"--node-id={node}") for node in nodes)
 
     def keep(self) -> Iterator[RecoverStep]:
-        """The steps before the first start."""
+        """The steps that come before any node starts."""
         folder = f"kept-{self.cluster_id}"
         yield RecoverStep(
             "Keep a copy of each directory that was given.",

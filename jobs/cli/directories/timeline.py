@@ -47,7 +47,7 @@ _COLOURS = {
 
 
 def run(options: TimelineOptions) -> int:
-    """Prints the events. Returns 0. Raises KraftlakeError."""
+    """Prints the events that the options ask for. Returns 0. Raises KraftlakeError."""
     form = form_of(options.json_output, options.csv, options.plain_csv)
     clock = clock_of(options.zone)
     is_wanted = _wanted(options.events or (), period_of(options.from_time, options.to_time))

@@ -12,7 +12,8 @@ from replica.node.security.scram_file import line_for
 
 
 def run(options: ScramOptions) -> int:
-    """Prints the line. Returns 0. The password comes from the terminal or from stdin."""
+    """Prints the user's line of the file of SCRAM credentials. Returns 0. The password comes from
+    the terminal or from stdin."""
     password = _asked_twice() if sys.stdin.isatty() else _first_line()
     write_line(line_for(options.user, options.mechanism, password, options.iterations))
     return 0

@@ -136,6 +136,7 @@ def unpacked_logs() -> Path:
 
 
 def _relative(path: Path) -> str:
-    """The path relative to the working directory, where the path lies below it."""
+    """The path relative to the working directory where the path lies below it, else the path as it
+    is."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

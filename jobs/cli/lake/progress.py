@@ -75,7 +75,7 @@ class CommandProgress:
                 self._progress.show(f"{self._command}: {self._elapsed()}  {percent}{self._step}")
 
     def _elapsed(self) -> str:
-        """Minutes and seconds, such as 1:05."""
+        """The time since the command began, in minutes and seconds, such as 1:05."""
         minutes, seconds = divmod(round(time.monotonic() - self._begin), 60)
         return f"{minutes}:{seconds:02}"
 

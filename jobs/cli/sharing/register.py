@@ -74,7 +74,8 @@ def run(options: RegisterOptions) -> int:
 def _changes(
     lake: Lake, settings: Mapping[str, str], in_lake: Sequence[str] | None, prefix: str
 ) -> Sequence[CatalogChange]:
-    """The changes that were made in the catalog. Spark starts here.
+    """Gives tables of the lake their names in the catalog, or removes the names. Gives the changes
+    that were made. Spark starts here.
 
     in_lake: the tables that get names; None removes all names of the lake from the catalog.
     """

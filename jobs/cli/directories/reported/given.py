@@ -41,7 +41,7 @@ class Capture:
 
     @property
     def row(self) -> dict[str, Any]:
-        """The columns that name the replica."""
+        """The values of the columns that name the replica, by column name."""
         return asdict(self.replica)
 
 

@@ -100,7 +100,7 @@ class Parted:
 
     @cached_property
     def losses(self) -> tuple[LostRecordCount, ...]:
-        """All losses, without their effect."""
+        """All losses of records, without what the lost records would have changed."""
         newest = {one: each.group for one, (each, _) in self._given.replicas.items()}
         partings = partings_of(self._partings.rows)
         return losses(self.figures["truncations"].rows, partings, newest)

@@ -48,7 +48,7 @@ class LostRecords(NamedTuple):
         return self.held[0].start if self.held else 0
 
     def has(self, one: LoggedChange) -> bool:
-        """Whether one of the records made the change."""
+        """Whether one of the lost records made the change."""
         return one.leader_epoch in self.epochs and holds_offset(self.held, one.offset)
 
 
