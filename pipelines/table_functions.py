@@ -71,6 +71,6 @@ GOLD_FUNCTIONS: Mapping[Contract, Callable[[Gold], Content]] = {
     gold.SNAPSHOT_VALIDITY: lambda of: snapshot_validity(of.judged),
     gold.FINDINGS: lambda of: of.findings,
 }
-"""The tables of gold, except gold.metadata_history and gold.metadata_changes, which have rows for
-each record, and gold.verdicts, whose rows are made last. The rows of gold.findings lack those
-between clusters."""
+"""The function that makes each table of gold, except gold.metadata_history and
+gold.metadata_changes, which have rows for each record, and gold.verdicts, whose rows are made last.
+The rows of gold.findings lack those between clusters."""

@@ -190,14 +190,14 @@ def _when_led(evidence: Evidence, facts: ReportFacts) -> Iterator[str]:
     who = "an unknown node" if newest["leader_id"] is None else f"node {newest['leader_id']}"
     since = time_text(moment(newest["started_at"]))
     rules = {rule for fact in evidence.facts for rule in fact.rules}
-    is_over = leader_lacked(evidence.facts) != "" or facts.has_two_histories
-    leads = "led" if is_over else "leads"
-    began = f" {'from' if is_over else 'since'} {since}{' on' * is_over}" * bool(since)
-    end = next((text for rule, text in _UNLED.items() if rule in rules), "")
+    until = ms_text(facts.end_written_ms)
+    ends = f"the log ends at {until}, and " if until else ""
+    end = f"; {ends}whether that node still leads isn't known"
+    end = next((text for rule, text in _UNLED.items() if rule in rules), end)
     end = _ONE_OF_TWO if facts.has_two_histories else end
     yield (
         f"The captures tell of {counted(len(led), 'leader epoch')}; in the newest, "
-        f"{newest['epoch']}, {who} {leads}{began}{end}."
+        f"{newest['epoch']}, {who} led{f' from {since} on' * bool(since)}{end}."
     )
 
 

@@ -328,5 +328,5 @@ QUARANTINED_ROWS = Contract(
 )
 
 QUALITY = (QUALITY_RESULTS, QUARANTINED_ROWS)
-"""Tables with the results of a run about other tables. They are not in GOLD, because they differ
+"""Tables with what a run has found about other tables. They are not in GOLD, because they differ
 from run to run."""

@@ -27,7 +27,7 @@ Endpoints = tuple[Endpoint, ...]
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """One voter."""
+    """A voter: its key, its endpoints, and the kraft.versions that it supports."""
 
     key: ReplicaKey
     endpoints: Endpoints = ()

@@ -18,7 +18,7 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A listener of a node."""
+    """A listener of a node: its name, its address and its security protocol."""
 
     name: str
     host: str

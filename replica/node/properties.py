@@ -61,7 +61,7 @@ class Properties:
         return found
 
     def names(self, key: str) -> tuple[str, ...]:
-        """The words of a comma-separated list."""
+        """The words of a comma-separated list; empty if the key is missing."""
         return tuple(part.strip() for part in self.text(key).split(",") if part.strip())
 
     def number(self, key: str, default: int, least: int = 0, most: int = 2**63 - 1) -> int:
@@ -75,7 +75,8 @@ class Properties:
         return value
 
     def fraction(self, key: str, default: float) -> float:
-        """A number from 0 to 1."""
+        """The value, a number from 0 to 1; `default` if the value is missing or empty. Raises
+        UsageError for any other value."""
         text = self.text(key, str(default))
         try:
             value = float(text)

@@ -54,12 +54,14 @@ class Config:
     max_pending_batches: int = 10
     """The most batches that may wait in the leader's BatchAccumulator for the end of the linger."""
     retention_bytes: int = 100 * 1024 * 1024
-    """metadata.max.retention.bytes; -1 for no limit."""
+    """The most bytes of log and snapshots (metadata.max.retention.bytes); -1 for no limit."""
     retention_ms: int = 7 * 24 * 3_600_000
-    """metadata.max.retention.ms; -1 for no limit."""
+    """The age (ms) from which on a snapshot is too old (metadata.max.retention.ms); -1 for no
+    limit."""
     start_lag_ms: int | None = None
-    """metadata.start.offset.lag.time.max.ms of KIP-630. If this setting is given, the log start
-    moves by KIP-630's policy, else by Kafka's policy (module log_start)."""
+    """The longest time (ms) for which the log start waits for a live replica that lags, by
+    KIP-630's policy (metadata.start.offset.lag.time.max.ms). None for Kafka's policy, which depends
+    on retention_bytes and retention_ms."""
     auto_join: bool = False
     """Whether an observer that has endpoints makes itself a voter (KIP-1186)."""
     removed_voter_stands: bool = True

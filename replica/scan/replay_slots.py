@@ -19,7 +19,7 @@ from replica.scan.tables import SLACK
 
 Number = TypeVar("Number", bound=np.generic)
 Table = npt.NDArray[np.int64]
-"""A row of SLOT_COLUMNS for each slot."""
+"""An array with a row of SLOT_COLUMNS numbers for each slot."""
 
 _PER_ROW = 2
 """The most slots and keys that one row can need: for a topic and its name, or for a config and its
@@ -96,7 +96,8 @@ def grown(array: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
 
 
 def _new(kind: int, count: int) -> Table:
-    """New slots, as the kernel makes them."""
+    """New slots of the kind `kind`, with the same values in the other columns as the kernel's new
+    slots."""
     table = np.full((count, t.SLOT_COLUMNS), -1, np.int64)
     table[:, t.SLOT_KIND] = kind
     table[:, [t.SLOT_CHANGED, t.SLOT_LIFE]] = 0

@@ -24,7 +24,7 @@ MOST_OF_VOTERS connections with the newest requests are protected."""
 
 @dataclass(slots=True, eq=False)
 class Connected:
-    """One connection."""
+    """A connection of a client, and what the limits of connections depend on."""
 
     address: str
     """The address of the client, in the form of address_of."""

@@ -51,7 +51,7 @@ class UnsupportedVersionError(UnsupportedDataError):
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """One request."""
+    """A request with the values of its header."""
 
     api: Api
     version: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -146,6 +147,34 @@ def test_recover_copies_whole_disks_and_says_how_to_choose(
     assert "*-delete of topic orders" in out[copy:keep]
     assert "kraftlake state --entity topic" in out[compare:plan]
     assert "# to go on with the history of node 3" in out[plan:]
+
+
+def _histories(kraftlake: Kraftlake, given: Path) -> list[list[str]]:
+    """The commands of the plan that list the changes of each history, without the program."""
+    lines = [one.strip() for one in kraftlake("recover", "--plan", given).lines]
+    return [shlex.split(one)[1:] for one in lines if one.startswith("kraftlake history --from")]
+
+
+def test_recover_names_the_commands_that_list_what_each_history_alone_changed(
+    kraftlake: Kraftlake, nodes: Path
+) -> None:
+    commands = _histories(kraftlake, nodes)
+    assert len(commands) == 2
+    for words in commands:
+        offsets = [row["offset"] for row in kraftlake(*words, "--json").rows]
+        assert offsets
+        assert min(offsets) >= 20, "none that both have"
+
+
+def test_so_it_does_where_only_an_observer_holds_the_other_history(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(data / "kafka-4.1.1-dynamic/final", tmp_path / "changed")
+    path = segment(tmp_path / "changed/11", 2722)
+    set_value(path, batches(path)[-1], lambda value: value[:-1] + b"\x01")
+    (one, other) = _histories(kraftlake, tmp_path / "changed")
+    assert [one[2], other[2]] == [one[2]] * 2, "both batches have one time"
+    assert "/11/" in "".join(one + other)
 
 
 def test_the_exposure_is_that_of_no_history(kraftlake: Kraftlake, nodes: Path) -> None:

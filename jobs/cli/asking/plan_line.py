@@ -9,7 +9,7 @@ from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason
 from replica.doctor.preflight.stopping import PARTITIONS
 from replica.words import counted, sentence
 
-_VERBS = ("is", "has", "had", "would", "can't", "refuses", "supports", "lacks")
+_VERBS = ("is", "has", "had", "was", "would", "can't", "refuses", "supports", "lacks")
 """A reason's detail that begins with one of these words follows its subject without a colon,
 because both form one sentence."""
 

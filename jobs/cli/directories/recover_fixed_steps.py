@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.cli.directories.recover_names import shown_paths
 from replica.doctor.health.hosted import HostedReplica
 from replica.doctor.rehearsal import step as rehearsal
 from replica.format.file_names import METADATA_FOLDER
@@ -76,19 +75,6 @@ RESTART_BROKERS = RecoverStep(
     ),
 )
 """The last step where records may be lost that brokers have already applied."""
-
-
-def compare_histories(shown: Sequence[str]) -> RecoverStep:
-    """The step for logs that conflict: no node starts before a person has chosen one of the
-    histories. shown: the directories, the newest log first."""
-    return RecoverStep(
-        "Start none of them before a history is chosen: `check` says what is damaged, `diff` shows "
-        "both branches.",
-        (
-            line("kraftlake", "check", *shown_paths(shown)),
-            *(line("kraftlake", "diff", *shown_paths((shown[0], other))) for other in shown[1:]),
-        ),
-    )
 
 
 def look_for_disks(voters: Sequence[ReplicaKey]) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jobs.cli.clock import ZonedClock
 from jobs.cli.directories.recover_fixed_steps import RecoverStep
 from jobs.cli.directories.recover_names import shown_paths
 from jobs.cli.directories.recover_quorum import PlannedQuorum
+from replica.doctor.check.examined import Examined
 from replica.doctor.health.set_aside import set_aside_in, set_aside_text
 from replica.doctor.quorum.histories import mixes_in, mixes_text, sides_of
 from replica.doctor.quorum.known_quorum import KnownQuorum
@@ -59,27 +61,54 @@ def _copy_disks(quorum: PlannedQuorum) -> RecoverStep:
     )
 
 
-def _one_of_each(quorum: PlannedQuorum) -> list[str]:
-    """For each history, the directory of its longest log, as the user would write it."""
+def compare_histories(quorum: PlannedQuorum) -> RecoverStep:
+    """The step for logs that aren't known to be histories of voters: nothing starts before one is
+    chosen."""
+    shown = [one.shown for one in _one_of_each(quorum)] or quorum.shown
+    changes = tuple(_changes_of_each(quorum))
+    told = ", `history` what each branch alone changed" * bool(changes)
+    return RecoverStep(
+        "Start none of them before a history is chosen: `check` says what is damaged, `diff` shows "
+        f"both branches{told}.",
+        (
+            line("kraftlake", "check", *shown_paths(quorum.shown)),
+            *(line("kraftlake", "diff", *shown_paths((shown[0], other))) for other in shown[1:]),
+            *changes,
+        ),
+    )
+
+
+def _one_of_each(quorum: PlannedQuorum) -> list[Examined]:
+    """For each history, the directory of its longest log."""
     sides, found = sides_of(quorum.plan.quorum.conflicts), []
     for side in sides:
         logs = [one.log for one in quorum.plan.ranking if one.log.key.node_id in side]
         longest = max(logs, key=lambda log: log.end_offset)
-        found.append(quorum.by_key[longest.key].shown)
+        found.append(quorum.by_key[longest.key])
     return found
 
 
+def _changes_of_each(quorum: PlannedQuorum) -> Iterator[Shell]:
+    """For each history, the command that lists what it changed from the time on at which the
+    histories part."""
+    for examined in _one_of_each(quorum):
+        at = examined.time_at(min(one.offset for one in quorum.plan.quorum.conflicts))
+        since = () if at is None else ("--from-time", ZonedClock().text(at))
+        yield line("kraftlake", "history", *since, *shown_paths([examined.shown]))
+
+
 def _compare(quorum: PlannedQuorum) -> RecoverStep:
-    shown = _one_of_each(quorum)
+    shown = [one.shown for one in _one_of_each(quorum)]
     return RecoverStep(
         "Find out which history has the topics and the changes that you need: `state` shows the "
-        "topics of each, `timeline` its changes, `diff` the records of both. A majority proves "
-        "little: disks that were put back can be one.",
+        "topics of each, `history` what it alone changed, `timeline` its events, `diff` the "
+        "records of both. A majority proves little: disks that were put back can be one.",
         (
             *(
                 line("kraftlake", "state", "--entity", "topic", *shown_paths([one]))
                 for one in shown
             ),
+            *_changes_of_each(quorum),
             *(line("kraftlake", "timeline", *shown_paths([one])) for one in shown),
             *(line("kraftlake", "diff", *shown_paths((shown[0], one))) for one in shown[1:]),
         ),

@@ -11,9 +11,12 @@ from jobs.cli.directories.recover_first_steps import name_others, start_of_other
 from jobs.cli.directories.recover_fixed_steps import (
     FIND_OUT_WHY_NOBODY_LEADS,
     RecoverStep,
-    compare_histories,
 )
-from jobs.cli.directories.recover_histories import choose_a_history, is_of_voters
+from jobs.cli.directories.recover_histories import (
+    choose_a_history,
+    compare_histories,
+    is_of_voters,
+)
 from jobs.cli.directories.recover_quorum import PlannedQuorum
 from replica.doctor.check.examined import Examined
 from replica.doctor.health.hosted import HostedReplicas
@@ -104,6 +107,6 @@ def _without_majority(quorum: PlannedQuorum, brokers: BrokerSteps) -> Iterator[R
     yield from quorum.keep()
     yield from filter(None, [brokers.copy])
     if plan.answer is RecoveryDecision.REFUSED or (plan.voters and not plan.missing):
-        yield compare_histories(quorum.shown)
+        yield compare_histories(quorum)
     else:
         yield from quorum.without_majority()

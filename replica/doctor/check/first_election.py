@@ -151,7 +151,7 @@ class Candidates:
     voters: frozenset[int]
     """The ids of all voters that the nodes' files name; empty if no file names any."""
     given: frozenset[int]
-    """The ids of the voters whose node was given."""
+    """The ids of the nodes that were given and formatted with this cluster id."""
     elsewhere: frozenset[int] = frozenset()
     """The ids of the nodes that were given and formatted with another cluster id."""
 

@@ -65,7 +65,7 @@ class SnapshotVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The numbers of entities that differ between a snapshot and a replay."""
+    """The numbers of entities that differ between a snapshot and a replay, or another snapshot."""
 
     orphans: int
     """The number of the differences in Differing.orphans."""

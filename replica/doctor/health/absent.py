@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 
 from replica.doctor.health.cluster import Cluster, is_live
@@ -30,6 +30,16 @@ class Absence(Enum):
     FENCED = "fenced"
     """The broker was not unfenced since it registered, or the log doesn't show how it came to be
     fenced."""
+
+
+MAY_RUN = (Absence.VANISHED, Absence.IDLE)
+"""The ways of being absent of brokers whose process may run: the process hangs, or can't reach the
+controllers."""
+
+
+def find_out_why(brokers: Collection[object]) -> str:
+    """What to do about these brokers if they run, as a clause."""
+    return f"find out why {'it' if len(brokers) == 1 else 'they'} can't reach the controllers"
 
 
 def absent_brokers(cluster: Cluster) -> Mapping[int, Absence]:

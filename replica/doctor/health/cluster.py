@@ -109,7 +109,7 @@ class Cluster:
     """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None
     """What the cluster's directories prove about its quorum and its log. None if the state comes
-    from a lake or a running quorum, which give only committed records."""
+    from a running quorum, or from the history in a lake, without the directories of that moment."""
     unproven_from: int | None = None
     """The offset of the first record of the state, no-ops aside, that isn't proven to be
     committed."""

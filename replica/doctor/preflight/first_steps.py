@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from replica.doctor.health.absent import MAY_RUN, absent_brokers, find_out_why
 from replica.doctor.health.cluster import Cluster, PartitionKey
 from replica.doctor.health.copy_first import copies_first, copy_step
 from replica.doctor.health.emptied import emptied_brokers, emptied_partitions
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.doctor.health.new_directories import only_holder
 from replica.doctor.health.returning import returning, run_on
+from replica.doctor.preflight.majority import newest_logs
 from replica.metadata.image.partition import Partition
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import NO_NODE
@@ -146,6 +148,8 @@ def _lags(cluster: Cluster, key: PartitionKey, partition: Partition, gone: froze
 def _starts(cluster: Cluster, gone: frozenset[int], down: frozenset[int]) -> Iterator[str]:
     """The steps that start the brokers `down`, with the steps about log directories around them. A
     broker that runs without one of its directories restarts last. gone: as for _of_emptied."""
+    if (newest := newest_logs(cluster)) is not None:
+        yield newest.clause
     yield from _before_any_start(cluster, gone)
     waiting = waiting_for_directory(cluster)
     start, repair = [*_those_down(cluster, down - waiting.keys())], [*_repairs(cluster, waiting)]
@@ -249,6 +253,12 @@ def _start(cluster: Cluster, brokers: Collection[int]) -> str:
         told = f"it {sure} {counted(order[0].partitions, 'partition')} without a leader"
         then = named("node", [*(str(one.broker) for one in order[1:]), *rest])
         start = f"start node {order[0].broker} first ({told}), then {then}"
+    absent = absent_brokers(cluster)
+    if may_run := [one for one in brokers if absent.get(one) in MAY_RUN]:
+        who = (
+            "its process runs" if len(brokers) == 1 else f"the process of {_brokers(may_run)} runs"
+        )
+        start += f" (if {who}, {find_out_why(may_run)}, and end a process that hangs)"
     step = copy_step(copies_first(cluster), [*brokers])
     return f"{step[:1].lower()}{step[1:]} Then {start}" if step else start
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 
 from replica.doctor.health.cluster import Cluster, listed
 from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
-from replica.doctor.quorum.conditions import NoLeader, uncounted_text
+from replica.doctor.quorum.conditions import NewestLogs, NoLeader, uncounted_text
 from replica.doctor.quorum.known_voter import NOT_AT_HAND
 from replica.model.voters import majority
 from replica.words import duration_text, named, number
@@ -112,7 +112,21 @@ def majority_needs(
     needed = majority(len(voters))
     if len(left) < needed:
         return ()
-    return (f"{needed} of the voters {listed(sorted(left))} have to run and be caught up: {why}",)
+    told = f"{needed} of the voters {listed(sorted(left))} have to run and be caught up: {why}"
+    newest = newest_logs(cluster)
+    return (f"{told}; {newest.clause}" if newest is not None else told,)
+
+
+def newest_logs(cluster: Cluster) -> NewestLogs | None:
+    """See NewestLogs; None where another voter can be counted, where none is behind, or where a
+    voter's log is not at hand."""
+    up, quorum = cluster.voters_up, cluster.quorum
+    is_just = len(up) == majority(len(cluster.voters)) < len(cluster.voters)
+    if quorum is None or cluster.now is None or not is_just or not cluster.is_led:
+        return None
+    if not cluster.voters & cluster.late_nodes or quorum.in_doubt(*NOT_AT_HAND):
+        return None
+    return NewestLogs(tuple(sorted(up)), cluster.now)
 
 
 def leader_in_doubt(cluster: Cluster) -> NoLeader | None:

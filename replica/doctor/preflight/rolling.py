@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from replica.doctor.health.absent import MAY_RUN, absent_brokers
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.copy_first import copies_first, copy_step
 from replica.doctor.health.emptied import emptied_brokers
@@ -160,12 +161,15 @@ def _down(cluster: Cluster) -> Iterator[Reason]:
     voter, no other node may be stopped. A broker without replicas and without a vote prevents no
     other stop, but no order of all nodes can have it while it is down."""
     copies, waits = copies_first(cluster), waiting_for_directory(cluster)
+    absent = absent_brokers(cluster)
     emptied = {one.broker for one in emptied_brokers(cluster)}
     needed = cluster.voters.union(*(one.replicas for one in cluster.partitions.values()))
     for node in sorted(cluster.fenced_brokers):
         first = f"{step} Then start" if (step := copy_step(copies, [node])) else "Start"
         it = "it with its log directory that is offline" if node in waits else "it"
         told = "is down: its broker is fenced, or shutting down"
+        if absent.get(node) in MAY_RUN:
+            told = "was fenced without a shutdown: it crashed, hangs or is cut off"
         if node in cluster.down_unfenced:
             told = "is down, by its log and the verdict"
         offset = cluster.offsets("brokers")[node]

@@ -51,7 +51,10 @@ def remove_voter(cluster: Cluster, voter: int) -> Preflight:
     else:
         reasons += _tolerance(len(cluster.voters), len(left))
         reasons += [*_majority(cluster, cluster.voters)] or _majority(cluster, left)
-    return _judged(cluster, action, reasons, left)
+    gone: tuple[str, ...] = ()
+    if voter in cluster.voters_down | cluster.uncounted_voters and len(cluster.voters) > 1:
+        gone = (f"voter {voter} has to be gone for good: with its own disk it votes again",)
+    return _judged(cluster, action, reasons, left, *gone)
 
 
 def add_voter(cluster: Cluster, voter: int) -> Preflight:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.known_voter import ABSENT, KnownVoter, VoterDoubt
 from replica.model.voters import is_blocking
-from replica.words import duration_text, named
+from replica.words import duration_text, listed, ms_text, named
 
 _TELL_ALL = (
     None,
@@ -64,6 +64,34 @@ def unseen_voters(quorum: KnownQuorum) -> Iterator[str]:
     if not seen:
         others = "no voter's whole log is at hand"
     yield f"{named('voter', unseen)} {has} to hold nothing newer: {its} not given, and {others}"
+
+
+class NewestLogs(NamedTuple):
+    """The voters that hold the newest log, where all of them are needed for a majority, another
+    voter is behind, and the logs of all voters are at hand. A leader that was killed leaves no
+    record of it: so one of these voters may be down."""
+
+    nodes: tuple[int, ...]
+    end_ms: int
+    """The time of the newest record, in ms since 1970 (UTC)."""
+
+    @property
+    def text(self) -> str:
+        """What to do first, as sentences."""
+        nodes = named("node", [*map(str, self.nodes)])
+        return (
+            f"No log here goes on after {ms_text(self.end_ms)}. {nodes[0].upper()}{nodes[1:]} have "
+            "the newest logs: if one of them is down since, start it first, with its own disk."
+        )
+
+    @property
+    def clause(self) -> str:
+        """The same as a clause."""
+        nodes = listed([*map(str, self.nodes)], last="or")
+        return (
+            f"if node {nodes} is down since {ms_text(self.end_ms)}, where all logs here end, start "
+            "it before any other node, with its own disk"
+        )
 
 
 def late_voters(quorum: KnownQuorum) -> tuple[KnownVoter, ...]:

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from replica.doctor.check.catalogue import groups, health, log
+from replica.doctor.quorum.conditions import NewestLogs
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.old_disks import OLD_DISKS
 from replica.doctor.verdict.verdict import Fact, Level
 from replica.doctor.verdict.without_winner import is_without_leader
 from replica.model.voters import is_blocking, majority
 from replica.severity import Severity
-from replica.words import listed, ms_text, named, sentence
+from replica.words import listed, named, sentence
 
 _RULES = OLD_DISKS | {health.VOTER_ON_FENCED_BROKER.id}
 """The rules about voters that are behind or down, or whose disks lack what they had."""
@@ -90,7 +91,7 @@ class QuorumMargin(NamedTuple):
                     f"{fact.text} While only {nodes} run and are caught up, the quorum stops when "
                     "one of them stops."
                 )
-                yield replace(fact, text=text, next_step=self._newest_first(fact, nodes))
+                yield replace(fact, text=text, next_step=self._newest_first(fact, left))
             else:
                 yield fact
 
@@ -115,17 +116,14 @@ class QuorumMargin(NamedTuple):
             f"or wipe {'its disk' if len(late) == 1 else 'their disks'}."
         )
 
-    def _newest_first(self, fact: Fact, nodes: str) -> str:
+    def _newest_first(self, fact: Fact, left: Sequence[str]) -> str:
         """The step about a voter that is behind. No log shows that its leader was killed: so the
         step begins with the start of the nodes that have the newest logs, if one of them has
         stopped since."""
         if groups.VOTER_BEHIND.id not in fact.rules or self.end_ms is None:
             return fact.next_step
-        return (
-            f"No log here goes on after {ms_text(self.end_ms)}. {nodes[0].upper()}{nodes[1:]} have "
-            "the newest logs: if one of them is down since, start it first, with its own disk. "
-            f"Format no node. {fact.next_step}"
-        )
+        newest = NewestLogs(tuple(map(int, left)), self.end_ms)
+        return f"{newest.text} Format no node. {fact.next_step}"
 
 
 def _with_torn(facts: Iterable[Fact], findings: Sequence[PlacedFinding]) -> Iterator[Fact]:

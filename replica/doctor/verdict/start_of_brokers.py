@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from replica.doctor.check.rule import Finding
-from replica.doctor.health.absent import Absence
+from replica.doctor.health.absent import MAY_RUN, find_out_why
 from replica.doctor.health.copy_first import start_conditions
 from replica.doctor.health.returning import Returning
 from replica.doctor.verdict.evidence import ClusterEvidence
@@ -14,7 +14,6 @@ from replica.doctor.verdict.lost_directories import brokers_in
 from replica.model.voters import majority
 from replica.words import named
 
-_SILENT = (Absence.VANISHED, Absence.IDLE)
 _SHOWN = 5
 _RAN_ON_MS = 30_000
 """If the log goes on for longer than this after the last partition lost its leader, then the
@@ -34,8 +33,8 @@ def start_of_brokers(
     before = "" if copy is None else _controllers_first(down, leaderless, evidence)
     is_then = bool(copy or start_conditions(evidence.copy_first))
     start = "Then start" if is_then else "Start"
-    cut_off = [one for one in down if evidence.absent.get(int(one)) in _SILENT]
-    why = f"find out why {'it' if len(cut_off) == 1 else 'they'} can't reach the controllers"
+    cut_off = [one for one in down if evidence.absent.get(int(one)) in MAY_RUN]
+    why = find_out_why(cut_off)
     if order:
         first = "" if is_then else " first"
         rest = named("broker", [*_rest(order, down)], limit=_SHOWN)

@@ -1,5 +1,5 @@
-"""Changes of files that no correct engine makes. Each function takes all files of a node, and
-returns them with one file changed or removed."""
+"""Changes of files that no correct engine makes. A change is a function that takes all files of a
+node, and returns them with one file changed, renamed or removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOLDER = f"{METADATA_FOLDER}/"
 
 
 def flip_bit(path: str, position: int) -> Callable[[Files], Files]:
-    """Flip the lowest bit of the byte at `position`, as a failing disk does."""
+    """A change that flips the lowest bit of the byte at `position`, as a failing disk does."""
 
     def change(files: Files) -> Files:
         data = bytearray(files[_FOLDER + path])
@@ -33,7 +33,7 @@ def flip_bit_of_newest_snapshot(position: int) -> Callable[[Files], Files]:
 
 
 def replace_with(path: str, data: bytes) -> Callable[[Files], Files]:
-    """Replace the bytes of a file."""
+    """A change that replaces the bytes of a file."""
     return lambda files: {**files, _FOLDER + path: data}
 
 
@@ -59,8 +59,8 @@ def stale_newest_snapshot(files: Files) -> Files:
 
 
 def move_newest_snapshot(by: int) -> Callable[[Files], Files]:
-    """Let the newest snapshot's name and header say that it ends `by` offsets later, with the same
-    records."""
+    """A change after which the newest snapshot's name and header say that the snapshot ends `by`
+    offsets later, with the same records."""
 
     def change(files: Files) -> Files:
         name = _snapshots(files)[-1]

@@ -30,8 +30,9 @@ def test_the_first_page_says_when_it_was_and_what_it_did(reported: Reported) -> 
         "They were seen to be gone in 2026-01-02 03:09:05 UTC.",
         "Since 2026-01-02 03:04:18 UTC there have always been partitions without leader, up to 1 "
         "of them.",
-        "The captures tell of 2 leader epochs; in the newest, 2, node 3 leads since 2026-01-02 "
-        "03:04:15 UTC.",
+        "The captures tell of 2 leader epochs; in the newest, 2, node 3 led from 2026-01-02 "
+        "03:04:15 UTC on; the log ends at 2026-01-02 03:04:19 UTC, and whether that node still "
+        "leads isn't known.",
     )
     assert told.impact[:2] == (
         "Since 2026-01-02 03:04:18 UTC nobody can write to or read from partitions that have no "

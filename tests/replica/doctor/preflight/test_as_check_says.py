@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from replica.doctor.check.catalogue.files import ELECTIONS_WITHOUT_WINNER
-from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.cluster import Cluster, Lag
 from replica.doctor.preflight.answer import Preflight
 from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.rolling import roll
@@ -21,7 +21,15 @@ from replica.doctor.verdict.facts import verdict_on, verdict_on_state
 from replica.doctor.verdict.outage import with_verdict
 from replica.doctor.verdict.verdict import Level, MissingVoters
 from replica.model.keys import ReplicaKey
-from tests.replica.doctor.preflight.clusters import cluster, controller, known
+from tests.replica.doctor.preflight.clusters import (
+    TOPIC_ID,
+    Record,
+    broker,
+    cluster,
+    controller,
+    known,
+    partition,
+)
 from tests.replica.doctor.preflight.test_quorum_and_levels import dynamic
 from tests.replica.doctor.verdict.test_lost_directories import a_dead_disk
 
@@ -38,7 +46,8 @@ def test_a_broker_without_one_of_its_disks_runs_on_until_the_others_have_started
     first, second, *_ = found.first
     assert first == (
         "leave broker 13 running, whose log directory is offline, and before any restart of it "
-        "start node 12, wait until it is in sync, and ask again"
+        "start node 12 (if its process runs, find out why it can't reach the controllers, and end "
+        "a process that hangs), wait until it is in sync, and ask again"
     )
     assert second.startswith("keep the files of the log directory of broker 13 that is offline")
 
@@ -103,3 +112,45 @@ def test_what_kafka_refuses_in_any_case_is_the_reason_and_nobody_asks_again(
     assert any(one.subject == "quorum" for one in found.reasons)
     assert found.first == (START,)
     assert not any("have to run" in need for need in found.needs)
+
+
+def hanging() -> Cluster:
+    """Of three nodes that are voters and brokers, 2 hangs and was fenced. The logs end at once."""
+    topic: Record = ("TOPIC_RECORD", 0, {"name": "orders", "topicId": TOPIC_ID})
+    brokers = (broker(1), broker(2, fenced=True), broker(3))
+    of = dynamic((1, 2, 3), *brokers, topic, partition(0, (1, 2, 3), isr=(1, 3)))
+    of = replace(of, broker_defaults={"min.insync.replicas": "2"})
+    more = {"quorum": known(1, 2, 3), "now": 1_764_500_000_000, "lags": {2: Lag(100, 82_000)}}
+    return replace(of, vanished=frozenset({2}), **more)
+
+
+NEWEST = (
+    "if node 1 or 3 is down since 2025-11-30 10:53:20 UTC, where all logs here end, start it "
+    "before any other node, with its own disk"
+)
+
+
+def test_the_nodes_with_the_newest_logs_start_before_a_voter_that_hung() -> None:
+    """As in the step of check: a leader that was killed since leaves no record of it."""
+    of = hanging()
+    for found in (roll(of), stop_brokers(of, [1]), stop_brokers(of, [3])):
+        assert found.first[0] == NEWEST
+        assert found.first[1].startswith(
+            "start node 2 (if its process runs, find out why it can't reach the controllers, and "
+            "end a process that hangs)"
+        )
+    (told, *_) = roll(of).reasons
+    assert told.detail.startswith("was fenced without a shutdown: it crashed, hangs or is cut off.")
+    not_given = replace(of, quorum=known(1, 2, 3, doubts={3: VoterDoubt.NOT_GIVEN}))
+    for other in (not_given, replace(of, now=None), replace(of, lags={})):
+        assert NEWEST not in roll(other).first
+
+
+def test_the_removal_of_a_voter_that_hangs_needs_that_it_is_gone_and_that_the_others_run() -> None:
+    found = remove_voter(hanging(), 2)
+    assert found.is_conditional
+    assert found.needs == (
+        "2 of the voters [1, 3] have to run and be caught up: no log shows that; " + NEWEST,
+        "voter 2 has to be gone for good: with its own disk it votes again",
+    )
+    assert len(remove_voter(dynamic((1, 2, 3)), 2).needs) == 1, "it runs, as far as the log shows"
