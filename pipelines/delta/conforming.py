@@ -52,7 +52,7 @@ class TableState:
     schema: str
     """schemaString of the metaData action."""
     configuration: Mapping[str, str | None]
-    """configuration of the metaData action."""
+    """configuration of the metaData action: the values of the table's properties, by property."""
     partition_columns: Collection[str]
     """partitionColumns of the metaData action."""
     least_writer: int

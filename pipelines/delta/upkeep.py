@@ -41,15 +41,15 @@ class Upkeep:
     dry run can't know."""
 
     retention_days: int
-    """How long files that a commit removed stay on disk."""
+    """For how many days files that a commit removed stay on disk."""
     files: int
     """The number of files of the newest version, before the upkeep."""
     files_after: int | None
-    """The number of files of the newest version, after the upkeep."""
+    """The number of files of the newest version, after the upkeep; None where it isn't known."""
     deleted_files: int | None
-    """The number of deleted data files."""
+    """The number of deleted data files; None where it isn't known."""
     deleted_log_entries: int | None
-    """The number of deleted entries of _delta_log."""
+    """The number of deleted entries of _delta_log; None where it isn't known."""
 
 
 def upkeep(

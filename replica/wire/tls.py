@@ -65,8 +65,8 @@ class Tls:
 def server_context(tls: Tls, client_auth: str = "none") -> ssl.SSLContext:
     """The TLS context of a listener. client_auth: a key of CLIENT_AUTH; "required" is mTLS.
 
-    Raises UsageError for a file with wrong content, and UnreadableFileError for a file that can't
-    be read; both errors name the file.
+    Raises UsageError, which names the file or the missing key, if the certificates or settings
+    can't be used, and UnreadableFileError for a file that can't be read.
     """
     if tls.certificate is None:
         raise UsageError("a TLS listener needs a certificate: set ssl.keystore.location")
@@ -82,8 +82,8 @@ def client_context(tls: Tls, *, check_host_name: bool = True) -> ssl.SSLContext:
     """The TLS context of this process as a client. check_host_name: False for an empty
     ssl.endpoint.identification.algorithm.
 
-    Raises UsageError for a file with wrong content, and UnreadableFileError for a file that can't
-    be read; both errors name the file.
+    Raises UsageError, which names the file, if the certificates can't be used, and
+    UnreadableFileError for a file that can't be read.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = check_host_name

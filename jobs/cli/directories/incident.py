@@ -202,7 +202,8 @@ class IncidentEvent(NamedTuple):
     is_placed: bool = False
     """Whether the event comes from the timeline, whose events are in their right order already."""
     parted: int | None = None
-    """See Event.parted."""
+    """The offset at which the log with the event's record left the branch; None for a record of the
+    branch, and without a record."""
     short: str = ""
     """The text for a line with little room; "" where the beginning of `text` will do."""
     whose: str = ""

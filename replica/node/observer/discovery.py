@@ -52,7 +52,7 @@ class QuorumView:
 
 async def discover_quorum(bootstrap: Sequence[Address], config: ClientConfig) -> QuorumView:
     """Ask the nodes of `bootstrap`, then the controllers that they name, until the leader has
-    answered. Returns what they said about the quorum.
+    answered. Returns what the nodes said about the quorum.
 
     Raises NoLeaderError if no leader is found; UsageError if the nodes belong to different
     clusters, or if brokers don't give the controllers' endpoints; AuthenticationError if a node

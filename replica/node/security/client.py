@@ -51,9 +51,9 @@ class ClientSecurity:
     """The settings of SASL; None for a connection without SASL."""
 
     def applied_to(self, config: ClientConfig) -> ClientConfig:
-        """The config with this security. This method reads the PEM files. It raises UsageError for
-        a file with wrong content, and UnreadableFileError for a file that can't be read; both
-        errors name the file."""
+        """The config with this security. This method reads the PEM files. It raises UsageError,
+        which names the file, for a file with wrong content, and UnreadableFileError for a file that
+        can't be read."""
         if self.tls is None:
             return replace(config, tls=None, sasl=self.sasl)
         context = client_context(self.tls, check_host_name=self.checks_host_name)

@@ -42,9 +42,9 @@ class ListenerSecurity:
 
     def guard(self) -> tuple[Authenticator | None, SSLContext | None]:
         """(authenticator, TLS context) for a Service. The authenticator is None without SASL, the
-        context is None without TLS. This method reads the files. It raises UsageError for a file
-        with wrong content, and UnreadableFileError for a file that can't be read; both errors name
-        the file."""
+        context is None without TLS. This method reads the files. It raises UsageError, which names
+        the file or the missing key, if a file or setting can't be used, and UnreadableFileError for
+        a file that can't be read."""
         context = None if self.tls is None else server_context(self.tls, self.client_auth)
         return self._authenticator() if self.mechanisms else None, context
 

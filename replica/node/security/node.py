@@ -31,8 +31,8 @@ class NodeSecurity:
     """The limits that all listeners share."""
 
     def to_voters(self, timeout_s: float) -> ClientConfig:
-        """The config for connections to voters. Raises UsageError and UnreadableFileError, which
-        name the PEM file."""
+        """The config for connections to voters. Raises UsageError, which names the PEM file, for a
+        file with wrong content, and UnreadableFileError for a file that can't be read."""
         timeouts = ClientConfig(timeout_s=timeout_s, connect_timeout_s=self.connect_timeout_s)
         return self.voters.applied_to(timeouts)
 
