@@ -201,7 +201,7 @@ def _reason_row(reason: Reason) -> dict[str, object]:
 def _described(judged: _Judged, limit: int) -> Iterator[str]:
     one = judged.answer
     yield f"{_headline(one)}{one.action}"
-    yield from (f"  first   {step}" for step in one.first)
+    yield from (f"  first   {step.removeprefix('first ')}" for step in one.first)
     shown = one.reasons[:limit]
     yield from (_line(reason) for reason in shown if not reason.is_of_partition)
     if one.order:

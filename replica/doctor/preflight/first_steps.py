@@ -8,7 +8,7 @@ from itertools import chain
 
 from replica.doctor.health.absent import MAY_RUN, absent_brokers, find_out_why
 from replica.doctor.health.cluster import Cluster, PartitionKey
-from replica.doctor.health.copy_first import copies_first, copy_step
+from replica.doctor.health.copy_first import copies_first, copy_step, steps_if_lost
 from replica.doctor.health.emptied import emptied_brokers, emptied_partitions
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.doctor.health.new_directories import only_holder
@@ -259,7 +259,8 @@ def _start(cluster: Cluster, brokers: Collection[int]) -> str:
             "its process runs" if len(brokers) == 1 else f"the process of {_brokers(may_run)} runs"
         )
         start += f" (if {who}, {find_out_why(may_run)}, and end a process that hangs)"
-    step = copy_step(copies_first(cluster), [*brokers])
+    copies = [one for one in copies_first(cluster) if one.broker in brokers]
+    step = " ".join(filter(None, (copy_step(copies), steps_if_lost(copies))))
     return f"{step[:1].lower()}{step[1:]} Then {start}" if step else start
 
 

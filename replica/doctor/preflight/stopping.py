@@ -232,7 +232,7 @@ def _of_partition(
         if not is_led:
             told = "would have no leader: without a majority the quorum chooses no other one"
         yield _Harm(_LOSES_LEADER, unsafe(name, told))
-    elif left.min_isr is None:
+    elif left.min_isr is None and left.in_sync != now.in_sync:
         told = (
             f"min.insync.replicas is not known, and {counted(len(left.in_sync), 'replica')} in "
             "sync would be left: --broker-config FILE gives the default"

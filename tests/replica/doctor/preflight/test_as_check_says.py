@@ -9,6 +9,7 @@ import pytest
 
 from replica.doctor.check.catalogue.files import ELECTIONS_WITHOUT_WINNER
 from replica.doctor.health.cluster import Cluster, Lag
+from replica.doctor.health.copy_first import copies_first, steps_if_lost
 from replica.doctor.preflight.answer import Preflight
 from replica.doctor.preflight.certainty import grounded
 from replica.doctor.preflight.rolling import roll
@@ -21,6 +22,7 @@ from replica.doctor.verdict.facts import verdict_on, verdict_on_state
 from replica.doctor.verdict.outage import with_verdict
 from replica.doctor.verdict.verdict import Level, MissingVoters
 from replica.model.keys import ReplicaKey
+from tests.replica.doctor.health.test_absent_directories import WHOLE, of_12
 from tests.replica.doctor.preflight.clusters import (
     TOPIC_ID,
     Record,
@@ -154,3 +156,14 @@ def test_the_removal_of_a_voter_that_hangs_needs_that_it_is_gone_and_that_the_ot
         "voter 2 has to be gone for good: with its own disk it votes again",
     )
     assert len(remove_voter(dynamic((1, 2, 3)), 2).needs) == 1, "it runs, as far as the log shows"
+
+
+def test_a_start_says_what_to_do_if_a_directory_that_was_not_given_is_lost() -> None:
+    """As in the step of check: once the broker has started without it, it is too late."""
+    of = of_12(WHOLE)
+    lost = steps_if_lost(copies_first(of))
+    assert lost in verdict_on_state(of).next_steps[0]
+    for found in (roll(of), stop_brokers(of, [12])):
+        copy, _, start = found.first[0].partition(lost)
+        assert "Do not start broker 12 while one of its 2 log directories is missing" in copy
+        assert start.startswith(" Then start node 12")

@@ -347,3 +347,12 @@ def test_brokers_start_in_the_order_in_which_they_bring_leaders_back() -> None:
         "start node 3 first (it can lead 2 partitions without a leader), then node 2, wait until "
         "they are in sync, and ask again"
     )
+
+
+def test_the_stop_of_a_broker_that_is_not_in_sync_lowers_no_number_of_replicas_in_sync() -> None:
+    """It is down already, and should perhaps stay so: its stop changes nothing."""
+    of = cluster(broker(2, fenced=True), partition(0, (1, 2), isr=(1,)), min_isr=None)
+    assert stop_brokers(of, [2]).answer is ChangeSafety.SAFE
+    assert stop_brokers(of, [1, 2]).answer is ChangeSafety.UNSAFE
+    of = cluster(broker(2, fenced=True), partition(0, (1, 2, 3), isr=(1, 3)), min_isr=None)
+    assert stop_brokers(of, [3]).answer is ChangeSafety.UNKNOWN
