@@ -20,6 +20,7 @@ from tests.replica.doctor.timeline.test_events import (
 )
 from tests.replica.metadata.image.made import TOPIC
 
+AGAIN = "AAAAAAAAAAAAAAAAAAAAFQ"
 DYNAMIC = "kafka-4.1.1-dynamic"
 
 
@@ -94,6 +95,26 @@ def test_timeline_lists_such_changes_where_they_are_asked_for_and_counts_them_el
         )
     (said,) = (one for one in kraftlake("timeline", node).complaints if "not listed" in one)
     assert "`kraftlake history " in said
+
+
+def test_a_topic_that_was_deleted_and_made_again_is_in_the_first_lines(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    """Nothing is broken, and all records of the topic are gone."""
+    record(node, "TOPIC_RECORD", later_ms=2 * HOUR_MS, name="moved", topicId=TOPIC)
+    record(node, "REMOVE_TOPIC_RECORD", later_ms=1000, topicId=TOPIC)
+    record(node, "TOPIC_RECORD", later_ms=1000, name="moved", topicId=AGAIN)
+    for number in range(5):
+        fields = {"resourceType": 2, "resourceName": "moved", "name": f"a.{number}", "value": "1"}
+        record(node, "CONFIG_RECORD", later_ms=1000, **fields)
+    lines = kraftlake("what-happened", node).lines
+    begin = lines.index("What happened:") + 1
+    deleted, again = (line[31:] for line in lines[begin : begin + 5] if ": moved" in line)
+    assert deleted.startswith("topic deleted: moved (offset ")
+    assert again.startswith("topic recreated: moved (offset ")
+    newest = [line[31:] for line in kraftlake("timeline", node).lines[:10]]
+    told = [one for one in newest if one.endswith(" moved")]
+    assert told == ["topic_deleted moved", "topic_recreated moved"]
 
 
 def test_the_few_latest_changes_are_told_one_by_one_with_those_of_one_request_together(

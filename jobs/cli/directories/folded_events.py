@@ -7,16 +7,20 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from jobs.cli.clock import ZonedClock
+from replica.doctor.timeline.causes import ElectionCause
 from replica.doctor.timeline.decisive import FEATURES, FENCED, REGISTERED, UNFENCED
 from replica.doctor.timeline.event import Came, Event
+from replica.doctor.timeline.events import ELECTION
 from replica.doctor.timeline.leaders_lost import LEFT
 from replica.doctor.timeline.reassignments import REPLICAS
-from replica.words import listed, named
+from replica.words import duration_text, listed, named
 
 _CONTROLLER = REGISTERED[0]
 _KINDS = {"acl": "ACL", "scram": "SCRAM"}
 _RESTART = "restart"
 _MAX_FENCED = 3
+_FEW_ELECTIONS, _NEAR_MS = 2, 60_000
+"""More elections than these, each at most so many ms after the one before, share a line."""
 _MAX_TIMES = 5
 """A line about at most this many restarts says when each of them was."""
 
@@ -24,7 +28,12 @@ _MAX_TIMES = 5
 def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
     """The events in their order, as lists. A list has the events of one line: restarts without
     another event between them, or the changes of features or the fencings of brokers at one
-    time."""
+    time. The line of the last of many elections in a short time is about all of them, and its list
+    begins with the last one."""
+    early = _early_elections(events)
+    earlier = {id(last): found for last, found in early}
+    of_others = {id(one) for _, found in early for one in found}
+    events = [one for one in events if id(one) not in of_others]
     restarts = _restarts(events)
 
     def kind(numbered: tuple[int, Event]) -> object:
@@ -37,9 +46,23 @@ def folded(events: Sequence[Event]) -> Iterator[list[Event]]:
     for key, numbered in groupby(enumerate(events), kind):
         together = [event for _, event in numbered]
         if key != _RESTART or _is_whole(together):
-            yield together
+            yield [*together, *earlier.get(id(together[0]), ())]
         else:
             yield from ([event] for event in together)
+
+
+def _early_elections(events: Sequence[Event]) -> list[tuple[Event, list[Event]]]:
+    """(the last election, the elections before it) of each row of many elections in a short
+    time."""
+    rows: list[list[Event]] = []
+    for event in events:
+        if event.event != ELECTION or event.cause == ElectionCause.FIRST.value:
+            continue
+        if rows and 0 <= event.at - rows[-1][-1].at <= _NEAR_MS:
+            rows[-1].append(event)
+        else:
+            rows.append([event])
+    return [(row[-1], row[:-1]) for row in rows if len(row) > _FEW_ELECTIONS]
 
 
 def _is_whole(together: Sequence[Event]) -> bool:
@@ -90,6 +113,9 @@ def text_of(events: Sequence[Event], clock: ZonedClock) -> str:
         told = [f"{one.name} {one.detail}" for one in events[:_MAX_FENCED]]
         more = f"; and {len(events) - _MAX_FENCED} more" * (len(events) > _MAX_FENCED)
         return f"brokers fenced: {'; '.join(told)}{more}"
+    if first.event == ELECTION:
+        span = duration_text(first.at - events[1].at)
+        return f"elections: {len(events)} in {span}: {first.name} {first.detail}"
     began = [one for one in events if one.event != UNFENCED]
     if len(began) <= _MAX_TIMES and clock.day(first.at) == clock.day(last.at):
         return f"restarted: {listed([_restart_text(one, events, clock) for one in began])}"

@@ -28,7 +28,7 @@ from replica.doctor.timeline.decisive import (
 from replica.doctor.timeline.details import NOW_WITH
 from replica.doctor.timeline.event import Came, Event
 from replica.doctor.timeline.events import OF_HISTORY, UNWON
-from replica.doctor.timeline.latest_changes import ACCESS_REMOVED
+from replica.doctor.timeline.latest_changes import ACCESS_REMOVED, TOPIC_REPLACED
 from replica.doctor.timeline.partition_events import UNCLEAN
 from replica.doctor.timeline.reassignments import REPLICAS
 from replica.doctor.timeline.tails import HISTORIES_PART
@@ -43,11 +43,12 @@ from replica.shell_text import line
 from replica.words import counted, listed, named, shortened
 
 _MAX_BEHIND, _MAX_NAMED, _MAX_UNCLEAN = 5, 3, 2
-_TAKEN_AWAY = frozenset({"topic_deleted", *ACCESS_REMOVED})
+TAKEN_AWAY = frozenset({*TOPIC_REPLACED, *ACCESS_REMOVED})
+"""The changes that people asked for, and that users notice."""
 _GRAVE = frozenset({*MAY_LOSE_RECORDS, UNWON, "topic_deleted"})
 _CREATIONS = frozenset({"topic_created", "acl_created", REPLICAS})
 _LIGHT = frozenset(
-    {*REGISTERED, UNFENCED, REPLICAS, *(one for one in OF_HISTORY if one not in _TAKEN_AWAY)}
+    {*REGISTERED, UNFENCED, REPLICAS, *(one for one in OF_HISTORY if one not in TAKEN_AWAY)}
 )
 
 
@@ -215,7 +216,7 @@ class IncidentEvent(NamedTuple):
     @property
     def is_harmless_change(self) -> bool:
         """Whether it is a late change that took nothing away: a new topic, another config."""
-        return bool(self.change) and self.change not in _TAKEN_AWAY
+        return bool(self.change) and self.change not in TAKEN_AWAY
 
 
 def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
@@ -246,7 +247,7 @@ def _harmful(recent: Sequence[Event]) -> list[Event]:
         for one in reversed(recent)
         if one.event not in _CREATIONS and not (one.event == "config_set" and one.at in created)
     ]
-    found.sort(key=lambda one: one.event not in _TAKEN_AWAY)
+    found.sort(key=lambda one: one.event not in TAKEN_AWAY)
     return found[:_MAX_NAMED]
 
 

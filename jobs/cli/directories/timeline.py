@@ -9,7 +9,7 @@ from jobs.cli.commands.combinations import form_of
 from jobs.cli.commands.happening import TimelineOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.given_rounds import branches_in
-from jobs.cli.directories.incident import usual_weight
+from jobs.cli.directories.incident import TAKEN_AWAY, Weight, usual_weight
 from jobs.cli.directories.story import WIDTH, cut, few_of
 from jobs.cli.moments import Period, period_of
 from jobs.cli.option_values import check_patterns, fits
@@ -66,8 +66,9 @@ def run(options: TimelineOptions) -> int:
         progress.clear()
         chosen = [(branch, list(filter(is_wanted, found.events))) for branch, found in told]
         if form == "text":
-            for branch, events in chosen:
-                _write(branch, events, clock)
+            for (branch, events), (_, found) in zip(chosen, told, strict=True):
+                taken = [one for one in filter(is_wanted, found.recent) if one.event in TAKEN_AWAY]
+                _write(branch, events, [] if options.events else taken, clock)
         else:
             from jobs.cli.asking.query_result import write_timed  # text needs no csv
 
@@ -99,9 +100,12 @@ def _wanted(patterns: Sequence[str], period: Period) -> Callable[[Event], bool]:
     return lambda event: period.holds(event.at) and fits(event.event, patterns)
 
 
-def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
+def _write(
+    branch: Branch, events: Sequence[Event], taken: Sequence[Event], clock: ZonedClock
+) -> None:
     """Writes a line for the cluster, a line where its times are not in order, what happened last, a
-    line for each day, and a line for each event."""
+    line for each day, and a line for each event. taken: late changes of TAKEN_AWAY that are not
+    among `events`."""
     log = branch.log
     nodes = sorted({one.replica.node_id for one in branch.members if one.replica is not None})
     write_line(
@@ -112,7 +116,7 @@ def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
     )
     for sentence in times_that_go_back(branch):
         write_line(one_line(f"{sentence[0].upper()}{sentence[1:]}."))
-    for sentence in _newest(branch, events, clock) if len(events) > _FEW else ():
+    for sentence in _newest(branch, events, taken, clock) if len(events) > _FEW else ():
         write_line(one_line(sentence))
     day = None
     width = max((len(event.event) for event in events), default=0)
@@ -128,7 +132,9 @@ def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
         write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + width + 2)
 
 
-def _newest(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> Iterator[str]:
+def _newest(
+    branch: Branch, events: Sequence[Event], taken: Sequence[Event], clock: ZonedClock
+) -> Iterator[str]:
     """What happened last, for a person who reads only the first ten lines, and the command that
     lists only the newest events. Without a decisive event, the newest ones are told, and snapshots
     only if there is nothing else. Another line says that the quorum's last leader gave up, which
@@ -140,9 +146,10 @@ def _newest(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> Itera
         )
     told = [one for one in events if one.event != SNAPSHOT]
     told = told if len(told) > 1 else [*events]
-    weighty = decisive(told)
+    weighty = sorted([*decisive(told), *taken], key=lambda one: one.offset)
     told_first = weighty or told
-    few = few_of([(one.at, usual_weight(one)) for one in told_first], _NEWEST)
+    weights = (Weight.LIGHT if one.event in TAKEN_AWAY else usual_weight(one) for one in told_first)
+    few = few_of([*zip((one.at for one in told_first), weights, strict=True)], _NEWEST)
     levels = [one for one in told_first if one.event in FEATURES][-1:]
     level = "".join(
         f"; the last level changed at {clock.words(one.at)}: {one.name} {one.detail}"

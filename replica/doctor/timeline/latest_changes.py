@@ -13,7 +13,10 @@ from replica.words import listed
 MOST = 5
 """The maximum number of changes that are listed: the latest deletions, then the latest others."""
 _DELETIONS, _WITHDRAWALS = 3, 2
-_CREATED, _DELETED, _REMOVED = "topic_created", "topic_deleted", "config_removed"
+_CREATED, _REMOVED = "topic_created", "config_removed"
+TOPIC_REPLACED = ("topic_deleted", "topic_recreated")
+"""The changes after which a topic's records are gone, or a topic of the same name has none of
+them."""
 ACCESS_REMOVED = ("acl_deleted", "scram_credential_removed")
 """The changes that take access away from a user."""
 _SHOWN_NAMES = 3
@@ -66,7 +69,7 @@ class LatestChanges:
             self._groups[-1].last_at = change.at
             return
         self._groups.append(group := ChangeGroup(change, [change.named.name], change.at))
-        if what == _DELETED:
+        if what in TOPIC_REPLACED:
             self._deletions.append(group)
         if what in ACCESS_REMOVED:
             self._withdrawals.append(group)
