@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipelines.report.losses import LostRecordCount, When
+from pipelines.report.verdict import ReportVerdict
 from replica.doctor.check.catalogue import groups
 from replica.doctor.check.snapshot_validity import Validity
 from replica.doctor.health.exposure import NOW, Harm
@@ -161,6 +162,12 @@ def with_loss(a: Answers) -> Answers:
     loss = LostRecordCount((), When.GONE, 0, 1, committed=1, unproven=0, superseded=0)
     evidence = replace(view.evidence, losses=(loss,))
     return replace(a, in_lake=replace(a.in_lake, report=replace(view, evidence=evidence)))
+
+
+def with_an_empty_report(a: Answers) -> Answers:
+    """A change: the report knows nothing, and check finds two leaders."""
+    report = replace(a.in_lake.report, verdict=ReportVerdict(()))
+    return between(groups.TWO_LEADERS)(replace(a, in_lake=replace(a.in_lake, report=report)))
 
 
 def with_refused_writes(a: Answers) -> Answers:

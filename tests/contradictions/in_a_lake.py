@@ -198,9 +198,7 @@ def the_report_is_not_better_than_check(answers: Answers) -> Iterator[str]:
     """Readers of the report don't read check."""
     if answers.in_lake is None:
         return
-    verdict = answers.in_lake.report.verdict
-    levels = [one.level for one in verdict.clauses]  # about files and logs, as these findings
-    level = min(levels or [verdict.level], key=lambda one: one.rank)
+    level = answers.in_lake.report.verdict.level
     bad = sorted(
         {one.rule.id for member in answers.judged.members for one in member.findings
          if one.severity in _BAD}
