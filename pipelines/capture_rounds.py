@@ -54,8 +54,8 @@ class Round:
     round_name: str | None = None
     """The round's name in `ingest --order`; None without --order."""
     newest_record_ms: int | None = None
-    """The largest time of the records in the logs of the group, in ms since 1970; None where it was
-    not queried."""
+    """The largest time of the records in the logs of the group, in ms since 1970; None where the
+    logs hold no record, or where it was not queried (see rounds_sql)."""
 
     def label(self, time_text: Callable[[datetime], str], ms_text: Callable[[int], str]) -> str:
         """The round's name, such as `split (newest record 2026-11-21 03:20:10 UTC)`, or the time of

@@ -17,8 +17,9 @@ _LEAST = 8
 
 
 def widths_of(names: Sequence[str], rows: Sequence[Sequence[str]], room: int | None) -> list[int]:
-    """The columns' widths, by their names and cells. The widest columns are narrowed until all
-    columns fit into `room` columns of a terminal. room: None for unlimited room."""
+    """The columns' widths, from their names and cells. The widest columns are narrowed until all
+    columns fit into `room` characters of a terminal, but none below _LEAST. room: None for no
+    limit; then a width is at most _MOST_ALIGNED."""
     widths = [
         max([text_width(name), *(text_width(row[index]) for row in rows)])
         for index, name in enumerate(names)

@@ -54,7 +54,8 @@ def changed_since(one: Captured) -> ChangedFileError | None:
 
 
 def left_out_damage(one: Captured, why: ChangedFileError) -> Damage:
-    """The damage that says why a capture is left out, with the user's name of the file."""
+    """The damage that says why a capture is left out. It names the changed file by the path that
+    the user knows."""
     shown = one.capture.location.shown
     files = one.capture.copies.files if isinstance(one.capture.copies, InPlace) else {}
     for relative, file in files.items():

@@ -1,5 +1,5 @@
-"""Tables by their contracts: read and written by delta-spark, and made by delta-rs, in
-milliseconds.
+"""Reads and writes the tables as their contracts describe them. delta-spark reads and writes rows.
+delta-rs creates a table, which takes it some milliseconds.
 
 Each write is one Delta commit, so a reader sees all of it or nothing.
 """

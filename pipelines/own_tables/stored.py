@@ -28,7 +28,8 @@ FILE_NAME = "_own_tables"
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What an own table was derived from."""
+    """How an own table (a table that a user defined) was derived: from what, and with which
+    result."""
 
     definition: str
     """The OwnTable.version of the definition."""

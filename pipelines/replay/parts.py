@@ -40,7 +40,8 @@ IN_SNAPSHOT = -1
 OF_SNAPSHOT, OF_TAIL, OF_LOG = "0", "1", "2"
 """The beginnings of a row's `source`. Rows of one position come in this order."""
 SOURCE_OF_SNAPSHOT = f"{OF_SNAPSHOT}%010d%s"
-"""The `source` of a snapshot's row. It has the epoch and the content, so that rows sort by both."""
+"""A template for the `source` of a snapshot's row: the snapshot's epoch, then the SHA-256 of its
+content (hex digits), so that rows sort by both."""
 _ROWS_AT_ONCE = 4096
 
 

@@ -92,7 +92,7 @@ def whole_snapshots(snapshots: Iterable[Row]) -> Iterator[PlannedSnapshot]:
 
 
 class Surveyed(NamedTuple):
-    """The facts about some records that a plan needs."""
+    """What a plan of the replay needs to know about some records."""
 
     held: _Runs
     """The offsets that have a record."""

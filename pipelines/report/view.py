@@ -99,7 +99,7 @@ class ClusterView:
     `travel` is None where the lake lacks the tables of the cluster's history."""
 
     identity: str
-    """The beginning of the cluster's ids in the page."""
+    """The prefix of the `id` attributes of this cluster's HTML elements in the page."""
     evidence: Evidence
     names: Names
     rounds: Rounds

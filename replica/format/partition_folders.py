@@ -72,7 +72,7 @@ class BrokerLogDirectory:
 
 
 def log_directories_below(path: str) -> Iterator[BrokerLogDirectory]:
-    """The log directories at or below a path whose meta.properties can be read."""
+    """The log directories, at a path or below it, that have a readable meta.properties."""
     for folder, _ in log_folders_below(path):
         replica = replica_in(folder)
         if replica is not None:

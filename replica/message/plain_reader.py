@@ -80,8 +80,8 @@ def _of_type(kind: type, value: Any) -> Value:
 
 
 def _double(value: Any) -> Value:
-    """The double, which may also be a string for NaN or an infinity. Raises TypeError or ValueError
-    if the value is no number."""
+    """The value as a double. The value may be a string, as for NaN or an infinity. Raises TypeError
+    or ValueError if it is no number."""
     if isinstance(value, bool):
         raise TypeError
     return float(value)

@@ -51,7 +51,7 @@ class VersionRows:
     taken: npt.NDArray[np.bool_]
     """Whether the kernel may take the record."""
     topics: Sequence[str] = field(default=())
-    """The ids of the topics, if all records are about topics."""
+    """One topic id for each record, if all records are about topics; else empty."""
 
     @cached_property
     def flat(self) -> tuple[int, ...]:

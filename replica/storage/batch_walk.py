@@ -111,8 +111,9 @@ def _walk(
 
 
 def _size_of_first(piece: memoryview) -> int:
-    """The size in bytes of the batch at the beginning of `piece`; if the piece ends within the
-    batch's header, the size of a header."""
+    """The size in bytes of the batch at the beginning of `piece`, as its length field says, but at
+    least the size of a header. The size of a header also if the piece ends before the length field
+    does."""
     if len(piece) < LENGTH_PREFIX.size:
         return HEADER.size
     (_, length) = LENGTH_PREFIX.unpack_from(piece)

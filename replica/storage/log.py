@@ -237,8 +237,9 @@ class FileLog:
 
     def stored(self, start_offset: int, end_offset: int) -> FileBatches:
         """The batches from `start_offset` (inclusive) to `end_offset` (exclusive), for a reader in
-        another thread, which doesn't use this log. The caller closes the result. `end_offset` is at
-        most the log end, and batches below `end_offset` must not be truncated."""
+        another thread. The result doesn't use this log; the caller closes it. `end_offset` is at
+        most the log end. Until the result is closed, batches below `end_offset` must not be
+        truncated."""
         assert self.log_start <= start_offset <= end_offset <= self.log_end
         files = []
         while start_offset < end_offset:

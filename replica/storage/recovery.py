@@ -163,9 +163,9 @@ class _Opening:
         return FileLog(log_start, self.repairs, self.place, *content)
 
     def _log_start(self, bases: list[int], saved: Epochs | None) -> int:
-        """The log start (inclusive): the first start offset in the leader-epoch checkpoint, if a
-        snapshot ends there, else the base offset of the first segment. Segments below the log start
-        are leftovers, which Kafka deletes later."""
+        """The log start (inclusive): the first start offset in the leader-epoch checkpoint, if it
+        is above the base offset of the first segment and a snapshot ends there; else that base
+        offset. Segments below the log start are leftovers, which Kafka deletes later."""
         if saved and saved[0].start_offset > bases[0]:
             start = saved[0].start_offset
             if any(snapshot_id.offset == start for snapshot_id in self.place.snapshots):

@@ -26,8 +26,8 @@ from replica.storage.snapshot_writer import FileSnapshotWriter
 from replica.storage.stored_batches import FileBatches
 
 _FETCHED, _WRITTEN = "-1", "-2"
-"""The suffixes of the .part files: of a snapshot that is fetched from the leader, and of a snapshot
-that this replica writes."""
+"""What stands between the epoch and `.checkpoint.part` in the name of an incomplete snapshot: -1
+for a snapshot that is fetched from the leader, -2 for a snapshot that this replica writes."""
 
 
 class SnapshotFiles:

@@ -183,8 +183,8 @@ class KnownNames:
     configs: set[str] = field(default_factory=set)
 
     def add(self, entity: str, name: str) -> None:
-        """Adds the names in an entity's name. entity: the entity's kind. name: the entity's name
-        for people."""
+        """Adds the topics, brokers, principals and configs that an entity's name contains. entity:
+        the kind of entity. name: its name as people read it."""
         if entity == "topic":
             self.topics.add(name)
         elif entity == "broker":

@@ -15,9 +15,9 @@ _NAMED = 3
 
 
 def worst_first(exposure: Exposure) -> tuple[bool, int, int, int, int]:
-    """The sort key: failures without a majority first, then by the number of partitions without a
-    leader, then by the number of these that need an unclean election, then by the number of
-    partitions that are, or may be, below min.insync.replicas."""
+    """The sort key: failures that leave no majority first, then the larger number of partitions
+    without a leader, then of those among them that need an unclean election, then of partitions
+    below min.insync.replicas, then of partitions that may be below it."""
     harm = exposure.harm
     return (
         exposure.has_majority is not False,

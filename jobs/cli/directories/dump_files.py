@@ -144,8 +144,8 @@ class DumpPartitions:
     _known: dict[str, PartitionFolder] = field(default_factory=dict)
 
     def of(self, file: DumpFile) -> PartitionFolder:
-        """The partition of a segment or snapshot. When a partition that is no metadata log is met
-        first, `tell` gets a line about it."""
+        """The partition of a segment or snapshot. The first time that a partition which is no
+        metadata log is met, `tell` gets a line about it."""
         folder = file.log_folder
         place = file.path if folder is None else folder
         known = self._known.get(place)

@@ -74,7 +74,8 @@ def _headline(verdict: Verdict) -> Iterator[Html]:
 
 
 def _besides(incident: Incident, clock: ZonedClock) -> Iterator[Html]:
-    """What is not the headline, nor its first step."""
+    """The rest of the page's head, after the headline and its next step: the other facts, the
+    runbook, the time of the state, and notes."""
     verdict = incident.verdict
     for fact in verdict.facts:
         if fact.text != verdict.headline:

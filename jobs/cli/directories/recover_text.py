@@ -149,8 +149,10 @@ def needs_of(plan: RecoveryPlan) -> Sequence[str]:
 
 
 def _condition(plan: RecoveryPlan) -> Iterator[str]:
-    """The condition of a safe plan where a voter's directory was not given: only that directory
-    could show that a majority forgot what it had committed."""
+    """The condition under which the answer is right, where the directory of a voter was not given:
+    no given disk was emptied or restored from an older copy. Only the missing directories could
+    show that. Nothing where the plan is neither safe nor rests on the same voters, or where no
+    directory is missing."""
     voters = plan.quorum.in_doubt(*NOT_AT_HAND)
     absent = [str(voter.key.node_id) for voter in voters]
     if (plan.answer is RecoveryDecision.SAFE or plan.rests_on_same_voters) and absent:

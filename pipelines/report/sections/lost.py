@@ -29,7 +29,8 @@ NEVER = "Never committed: another record is proven committed at that offset."
 
 
 def lost(c: ClusterView, build: str) -> Html:
-    """The losses with their effect. build: the command that makes typed changes."""
+    """The section about lost records, and what each loss would have changed. build: the command
+    that fills the lake's tables of changes."""
     e = c.evidence
     parts = (part for one in e.lost for part in _loss(c, one, build))
     unnamed = len(e.losses) - len(e.lost)

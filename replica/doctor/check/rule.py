@@ -38,7 +38,8 @@ class Rule:
     id: str
     """Words with hyphens. An id is never used for another rule."""
     meaning: str
-    """What it means that the rule holds."""
+    """The condition, in a sentence: what is true of the directory or the cluster for which this
+    rule makes a finding."""
     kafka: str
     """What Kafka does in this condition. The text begins with the verb."""
     next_step: str

@@ -10,8 +10,9 @@ from replica.doctor.health.rewound import VisibleChange
 from replica.metadata.changes.brokers_seen import is_fencing
 
 _SHUTDOWNS_SINCE = 7
-"""The metadata.version 3.3-IV3. From this version on, the log has a record of each request of a
-broker for its shutdown (Kafka: MetadataVersion.isInControlledShutdownStateSupported)."""
+"""The metadata.version 3.3-IV3. From this version on, the log has a record of a broker's request
+for its shutdown, if the broker leads partitions then (Kafka:
+MetadataVersion.isInControlledShutdownStateSupported)."""
 
 
 class Absence(Enum):

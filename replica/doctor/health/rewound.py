@@ -53,7 +53,7 @@ class RewoundPartitions:
 
     @staticmethod
     def of(cluster: Cluster) -> RewoundPartitions:
-        """The partitions by the newest state of the cluster."""
+        """The partitions as they are in the newest state of the cluster."""
         partitions, topics, configs = map(cluster.values, ("partitions", "topics", "configs"))
         return RewoundPartitions(partitions, topics, configs, cluster.broker_defaults)
 

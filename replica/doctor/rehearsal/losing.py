@@ -44,7 +44,7 @@ class PossibleLoss:
     step: ScenarioStep
     """The failures."""
     lost: Ranges
-    """The offsets of the records that may have been committed."""
+    """The offsets of the lost records, which may have been committed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,8 +158,8 @@ def _election(
 
 
 def voters_of(nodes: Sequence[StartingNode]) -> frozenset[int]:
-    """The voters' ids: from the newest voters record; else from the settings of most nodes; else
-    from the log of a static quorum; else empty."""
+    """The voters' ids: from the voters record of the newest log that has one; else from the setting
+    that the most nodes share; else from the log of a static quorum; else empty."""
     dynamic = [one.own_log for one in nodes if one.own_log.dynamic_voters is not None]
     newest = max(dynamic, key=lambda one: one.last, default=None)
     if newest is not None and newest.dynamic_voters is not None:

@@ -100,8 +100,9 @@ class Timeline(NamedTuple):
     asked_for: AskedForChanges
     """The branch's changes of OF_HISTORY and REPLICAS, counted."""
     recent: tuple[Event, ...]
-    """The changes of OF_HISTORY and of replicas in the hour before the branch's last record; if
-    there are many, the latest ones, deletions before others."""
+    """The changes of OF_HISTORY and of replicas in the hour before the branch's last record, in the
+    order of their offsets. If there are too many, the latest are kept, and deletions rather than
+    other changes."""
 
 
 def timeline(branch: Branch, watch: Watch | None = None, also: Collection[str] = ()) -> Timeline:
