@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jobs.cli.clock import clock_of
-from jobs.cli.directories.incident import Incident, incident_events
+from jobs.cli.directories.incident import Incident, IncidentEvent, incident_events
 from replica.doctor.health.cluster import Beginning, PartitionKey
 from replica.doctor.health.leaderless import Outage
 from replica.doctor.health.refusals import Fencing, Missing, Refusal
+from replica.doctor.timeline.event import Event
 from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.facts import verdict_on
 
@@ -56,6 +59,22 @@ def test_partitions_without_leader_are_named_and_those_that_still_have_none_are_
     assert event.text == f"outage: {told}"
 
 
+def of_min_isr(incident: Incident) -> list[IncidentEvent]:
+    """A late change of min.insync.replicas, its first value, and a change of another config."""
+    name = "topic orders: min.insync.replicas"
+    recent = [
+        Event("c", 900, "config_set", *told, None, 1, 1, (1,), "proven")
+        for told in ((name, "2 -> 3"), (name, "now 2"), ("topic orders: retention.ms", "1 -> 2"))
+    ]
+    events = incident_events(replace(incident, recent=recent), clock_of(None))
+    return [one for one in events if one.change]
+
+
+def test_without_refused_writes_min_insync_replicas_is_a_config_as_others() -> None:
+    changes = of_min_isr(Incident(verdict_on(ClusterEvidence())))
+    assert [one.is_harmless_change for one in changes] == [True, True, True]
+
+
 @pytest.mark.parametrize(
     ("ended", "still", "told"),
     [
@@ -73,6 +92,7 @@ def test_refused_writes_are_told_with_who_and_how_long(
     refusal = Refusal(outage, ("orders-0", "orders-1"), (silent,))
     incident = Incident(verdict_on(ClusterEvidence()), refusing=[refusal])
     (event,) = incident_events(incident, clock_of(None))
+    assert [one.is_harmless_change for one in of_min_isr(incident)] == [False, True, True]
     to = "writes with acks=all to orders-0 and orders-1"
     assert event.text == f"refused: {to}, {told}: too few replicas were in sync"
     beside = [*incident.beside(clock_of(None))]

@@ -3,6 +3,7 @@ copy. Each answer about its start has this condition."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,13 @@ def test_a_plan_starts_a_late_voter_only_on_its_condition(
     starts = numbers(planned.lines, "-start.sh -daemon config/controller.properties  # on node 1")
     assert starts[0] == start + 1, "no start of node 1 comes before its condition"
     assert start < again < starts[1]
+
+
+def test_the_timeline_does_not_say_that_a_late_voter_has_the_whole_log(
+    kraftlake: Kraftlake, late: list[Path]
+) -> None:
+    first = kraftlake("timeline", *late).lines[0]
+    assert re.search(r", by nodes 2, 3; node 1's log ends at offset \d+, .* before$", first)
 
 
 @pytest.mark.slow

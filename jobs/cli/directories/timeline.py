@@ -14,6 +14,8 @@ from jobs.cli.directories.story import WIDTH, cut, few_of
 from jobs.cli.moments import Period, period_of
 from jobs.cli.option_values import check_patterns, fits
 from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_wrapped
+from replica.doctor.check.behind import behind_newest
+from replica.doctor.quorum.log_ends import COPYING_MS
 from replica.doctor.timeline.asked_for import kinds_text
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.causes import ElectionCause
@@ -34,6 +36,7 @@ from replica.doctor.timeline.tails import DIVERGENCE, HISTORIES_PART, TRUNCATION
 from replica.doctor.timeline.unwon import leader_that_gave_up
 from replica.shell_text import line, paths
 from replica.terminal_text import one_line
+from replica.words import duration_text
 
 _NEWEST = 4
 """The most events in the first lines."""
@@ -107,11 +110,14 @@ def _write(
     line for each day, and a line for each event. taken: late changes of TAKEN_AWAY that are not
     among `events`."""
     log = branch.log
-    nodes = sorted({one.replica.node_id for one in branch.members if one.replica is not None})
+    late = _late(branch)
+    nodes = {one.replica.node_id for one in branch.members if one.replica is not None} - late.keys()
     write_line(
         one_line(
             f"cluster {branch.cluster_id}: offsets {log.first_offset} to {log.end_offset - 1}, "
-            f"by node{'' if len(nodes) == 1 else 's'} {', '.join(map(str, nodes)) or 'unknown'}"
+            f"by node{'' if len(nodes) == 1 else 's'} "
+            f"{', '.join(map(str, sorted(nodes))) or 'unknown'}"
+            f"{''.join(late[node] for node in sorted(late))}"
         )
     )
     for sentence in times_that_go_back(branch):
@@ -130,6 +136,20 @@ def _write(
         if event.cause not in (None, ElectionCause.FIRST.value, ElectionCause.UNKNOWN.value):
             detail = f"{detail} ({event.cause})"
         write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + width + 2)
+
+
+def _late(branch: Branch) -> dict[int, str]:
+    """For each node whose log in the newest round ends long before the newest log: a clause that
+    says where it ends. A log that left the branch has an event of its own."""
+    parted = {id(one) for tail in branch.tails for one in tail.holders}
+    logs = [one for one in branch.rounds[-1] if id(one) not in parted]
+    found = {}
+    for one, behind in zip(logs, behind_newest(logs, ()), strict=True):
+        ms = None if behind is None else behind.ms
+        if one.replica is not None and ms is not None and ms > COPYING_MS:
+            node, last = one.replica.node_id, one.directory.log_end_offset - 1
+            found[node] = f"; node {node}'s log ends at offset {last}, {duration_text(ms)} before"
+    return found
 
 
 def _newest(

@@ -115,10 +115,12 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
     even = ", even with all replicas in sync" if _is_about_replicas(first) else ""
     of_all = {PARTITIONS: first.detail, QUORUM: f"the quorum {first.detail}"}
     said = of_all.get(first.subject, f"{first.subject}: {first.detail}")
-    told = f"can't be stopped{even} ({said})"
+    answer = gravest(one.answer for one in against)
+    cannot = "can't be stopped" if answer is ChangeSafety.UNSAFE else "may not be safe to stop"
+    told = f"{cannot}{even} ({said})"
     if len(against) > 1:
         told += f"; --stop-broker {node} names each"
-    yield Reason(gravest(one.answer for one in against), f"node {node}", told, first.offset)
+    yield Reason(answer, f"node {node}", told, first.offset)
 
 
 def _is_about_replicas(reason: Reason) -> bool:

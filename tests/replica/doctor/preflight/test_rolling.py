@@ -149,7 +149,9 @@ def test_a_voter_that_is_not_to_be_trusted_is_in_no_order(doubt: VoterDoubt) -> 
 
 
 def test_an_unknown_min_isr_is_unknown() -> None:
-    assert roll(cluster(partition(0, (1, 2)), min_isr=None)).answer is ChangeSafety.UNKNOWN
+    found = roll(cluster(partition(0, (1, 2)), min_isr=None))
+    assert found.answer is ChangeSafety.UNKNOWN
+    assert found.reasons[0].detail.startswith("may not be safe to stop, even with all replicas in")
 
 
 def test_racks_stay_together() -> None:
