@@ -68,8 +68,8 @@ class Manifest:
         )
 
     def modified_at(self, location: DirectoryPath) -> dict[str, str | None]:
-        """When each captured file of this directory was last written, by its absolute path; None
-        where the capture has no such time."""
+        """When each captured file of this directory, or beside it, was last written, by its
+        absolute path; None where capture.json has no such time."""
         node_folder = os.path.dirname(os.path.abspath(location.path))
         log_folder = os.path.basename(os.path.abspath(location.path))
         return {

@@ -67,7 +67,8 @@ class SharedDirectory:
     """The directory's files in an object store, and the files beside it; none for a local
     directory."""
     base: Base | None = None
-    """The lake's newest capture of the replica; None where it can't be used."""
+    """The lake's newest capture of the replica; None where there is none, or where this directory
+    isn't known to follow it."""
 
     @staticmethod
     def of(location: DirectoryPath, given: Input) -> SharedDirectory:

@@ -47,8 +47,9 @@ class Spool:
 
     root: Path
     lake: Path | None = None
-    """The lake that holds the spool; None where the lake is in an object store. A search for
-    directories leaves this folder out, wherever it lies."""
+    """The folder of the lake for which the files are read. A search for directories leaves this
+    folder out, whether or not the spool lies in it. None where the lake is in an object store, or
+    where there is no lake."""
     spools: Path | None = None
     """The folder in which all spools lie, which is removed with the last spool; None for a spool
     outside of such a folder."""

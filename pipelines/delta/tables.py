@@ -33,8 +33,8 @@ def exists(lake: Lake, contract: Contract) -> bool:
 def read(
     spark: SparkSession, lake: Lake, contract: Contract, *, version: int | None = None
 ) -> DataFrame:
-    """The table at a version. By default it is the newest one, also after later commits. Raises the
-    errors of open_newest."""
+    """The table at a version. Without `version`, each evaluation of the DataFrame reads the newest
+    version at that time. Raises the errors of open_newest and check_for_spark."""
     open_newest(lake, contract)
     check_for_spark(spark, lake, contract)
     reader = spark.read.format("delta")

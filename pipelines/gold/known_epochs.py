@@ -19,13 +19,15 @@ _OF_CHANGE = ("leader_id", "voters", "granting_voters", "started_at")
 def known_epochs(
     bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords], agreed: AgreedBranch
 ) -> dict[int, Row]:
-    """By epoch, for each epoch that any file of any replica names: start_offset, and leader_id,
-    voters, granting_voters and started_at of the epoch's LEADER_CHANGE record. Where two histories
-    have a leader in one epoch, the record of the agreed branch counts.
+    """By epoch, for each epoch of a sound batch, of a leader-epoch-checkpoint, or of a
+    LEADER_CHANGE record: start_offset, and leader_id, voters, granting_voters and started_at of the
+    LEADER_CHANGE record. Where two histories have a leader in one epoch, the record of the agreed
+    branch counts.
 
-    Where no file has the record any more, these columns are None, except leader_id if a
-    quorum-state names the leader. Truncated branches and .log.deleted files count, so a known epoch
-    stays known.
+    Where no file has the record any more, start_offset is the smallest offset that a batch or a
+    checkpoint gives the epoch, leader_id is the leader that a quorum-state names, if any, and the
+    other columns are None. Truncated branches and .log.deleted files count, so a known epoch stays
+    known.
     """
     offsets: dict[int, list[int]] = defaultdict(list)
     batches = bronze.batches.at(np.flatnonzero(bronze.batches.is_sound))

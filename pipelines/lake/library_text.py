@@ -16,7 +16,8 @@ _STDERR = 2
 _LAST_LINES_S = 1.0
 """How long the end of a command waits for the last lines. A child may still hold the pipe."""
 _MARK = os.urandom(16).hex().encode()
-"""A line that no library prints. All text before it has been passed on when it arrives."""
+"""A line that no library prints. When this line comes out of the pipe, all text before it has been
+passed on."""
 _is_wanted = False
 _own = _STDERR
 _seen_mark = threading.Event()

@@ -34,8 +34,8 @@ NAMES = frozenset(
     )
     for name in names.split()
 )
-"""The names of the tables that a lake may have besides own tables. They are those of
-pipelines.tables, which loads Spark's types."""
+"""The names of kraftlake's tables in a lake; the tables that users add (is_own) are not among them.
+They repeat pipelines.tables, which can't be imported here because it loads Spark's types."""
 _OWN_NAME = re.compile(rf"{OWN}\.[a-z][a-z0-9_]{{0,99}}")
 
 

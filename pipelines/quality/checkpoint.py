@@ -237,8 +237,8 @@ def _expectation(table: str, told: CountedExpectation) -> GreatExpectation:
 
 
 def answer(run: CountedRun) -> dict[str, Any]:
-    """The answer to the job about its run: whether all expectations hold, and the pages by file
-    name."""
+    """What the job gets for its run: `success`, whether all expectations hold, and `pages`, the
+    HTML pages by file name."""
     result = validated(run)
     by_table = {one.suite_name: one for one in result.run_results.values()}
     return {"success": bool(result.success), "pages": pages(run, by_table)}

@@ -34,7 +34,8 @@ _NAMED = re.compile(r"(delta-(?:core|spark)_[0-9._]+)[-:]([0-9][0-9A-Za-z.]*?)(?
 
 
 def check_installed() -> None:
-    """Raises UsageError where the Python package pyspark or delta-spark is of another release."""
+    """Raises UsageError where the Python package pyspark or delta-spark is of another release than
+    kraftlake needs. A delta-spark without metadata is not checked here."""
     spark = pyspark.__version__
     if not f"{spark}.".startswith(f"{SPARK_VERSION}."):
         raise UsageError(

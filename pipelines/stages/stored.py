@@ -104,7 +104,9 @@ class StoredTables(ClusterTables):
         return pa.concat_tables([held.append_column("payload", nothing), with_json(bare)])
 
     def _admitted(self, low: int, high: int) -> dict[Contract, pa.Table]:
-        """The batches and records of a range from which something may be derived."""
+        """The batches and records of which the batch begins at an offset from low (inclusive) to
+        high (exclusive), without the rows that the quality suites keep out of derived tables
+        (judge_layer)."""
         where = _begins(low, high)
         rows = {
             one: self._read(one, one.column_names, where)

@@ -43,7 +43,9 @@ class DamageKind(StrEnum):
     CHANGED = "changed-while-read"
     """The file was removed before it was opened, or changed while the log was read."""
     NOT_KAFKA = "not-kafka"
-    """The user named a file whose kind kraftlake doesn't know."""
+    """A file or folder that was given holds nothing that kraftlake reads: a file of an unknown
+    kind, a folder without a metadata directory, segment or snapshot, or a bundle inside a
+    bundle."""
     UNIDENTIFIED = "unidentified"
     """The directory doesn't name the replica to which it belongs."""
     HOSTILE_NAME = "hostile-name"

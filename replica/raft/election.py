@@ -95,12 +95,13 @@ def grants_undecided(
     is_log_newer: bool,
     pre_vote: bool,
 ) -> bool:
-    """Whether a replica that follows no leader grants this candidate its vote.
+    """Whether a replica that follows no leader grants this candidate its vote. is_log_newer: as in
+    `grants`.
 
-    A replica has one vote in an epoch. A candidate that already has this vote gets it again,
-    whatever its log holds; no other candidate gets it. A vote for a node without a directory counts
-    for every directory of that node. In an epoch that has a leader, no other replica can be
-    elected.
+    A pre-vote depends only on is_log_newer. For a vote: a replica has one vote in an epoch. A
+    candidate that already has this vote gets it again, whatever its log holds; no other candidate
+    gets it. A vote for a node without a directory counts for every directory of that node. In an
+    epoch that has a leader, no other replica can be elected.
     """
     if pre_vote:
         return is_log_newer

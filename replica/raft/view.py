@@ -96,8 +96,8 @@ class View:
         return self.is_voter and len(self.log.voters) == 1
 
     def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:
-        """The endpoints of a node: the endpoints that a message `named`, else its endpoints in the
-        voter set."""
+        """The endpoints of a node. named: the endpoints that a message gave for the node, which
+        count first; without any, those in the voter set."""
         if named:
             return named
         voter = self.log.voters.voter(node_id)

@@ -236,10 +236,9 @@ class FileLog:
                 yield batch_in(data, frame)
 
     def stored(self, start_offset: int, end_offset: int) -> FileBatches:
-        """The batches from `start_offset` (inclusive) to `end_offset` (exclusive), for a reader in
-        another thread. The result doesn't use this log; the caller closes it. `end_offset` is at
-        most the log end. Until the result is closed, batches below `end_offset` must not be
-        truncated."""
+        """The batches from `start_offset` (inclusive) to `end_offset` (exclusive, at most the log
+        end), for a reader in another thread, without use of this log. The caller closes the result;
+        until then, batches below `end_offset` must not be truncated."""
         assert self.log_start <= start_offset <= end_offset <= self.log_end
         files = []
         while start_offset < end_offset:

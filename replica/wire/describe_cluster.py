@@ -19,7 +19,8 @@ class ClusterNodes:
 
     cluster_id: str
     leader_id: int
-    """The id of the active controller, as the asked node knows it."""
+    """The answer's controller id. From a controller: the active controller as this node knows it,
+    or -1. From a broker: any unfenced broker (KIP-590), so it doesn't say who leads."""
     nodes: dict[int, Address]
     """The addresses of the brokers by node id; if a controller was asked, the addresses of the
     controllers."""

@@ -45,8 +45,8 @@ static quorum. The logs of such a quorum don't hold the addresses."""
 
 
 class PlannedQuorum:
-    """The quorum of a recovery plan, and the names in the commands of its steps: its cluster, its
-    voters with their addresses, and the remaining directories."""
+    """The quorum of a recovery plan, and the names in the commands of the plan's steps: the
+    cluster, the voters with their addresses, and the directories that were given."""
 
     def __init__(
         self,

@@ -118,8 +118,10 @@ def _partly_known(rehearsal: Rehearsal) -> frozenset[int]:
 def rows(
     asked: PlayedStart, recommended: PlayedStart | None, search: Search | None
 ) -> Iterator[dict[str, Any]]:
-    """The rows of `--json`: the answer, and each outcome. If `recover` recommends another start,
-    the same rows for that start follow. The last row is the result of the search."""
+    """The rows of `--json`: the answer, and each outcome. If `recover` recommends another start
+    (`recommended`), the rows about that start follow; their kind begins with recommended_. If the
+    smallest set of failures that loses records was searched for, the last row is the result
+    (`search`)."""
     yield from _rows_of_start(asked)
     if recommended is not None:
         for row in _rows_of_start(recommended):

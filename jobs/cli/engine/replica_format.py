@@ -11,7 +11,7 @@ from replica.storage.filesystem import LocalDisk
 
 
 def run(options: FormatOptions) -> int:
-    """Formats by format_node, and prints what was done. Returns 0."""
+    """Formats the node's log directory by format_node, and prints what was done. Returns 0."""
     settings = settings_in(read_properties(options.config))
     formatted = format_node(
         LocalDisk(),

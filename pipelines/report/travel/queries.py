@@ -39,8 +39,9 @@ SELECT (SELECT count(*) FROM {CHANGES} {mine}) AS changes,
 
 
 def _chosen(cluster: str, limit: int) -> Sql:
-    """A CTE: the entities that the rules choose: entities of the whole cluster, entities with
-    changes in a superseded branch, and of the other entities those that changed last."""
+    """The CTE `chosen`: the entities whose changes are shown, until they have 2 * limit rows. First
+    come entities of the kinds CLUSTER_WIDE, then those with changes in a superseded branch, then
+    all others; within each group those that changed last come first."""
     mine = f"WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"
     return f"""\
 told AS (
@@ -113,7 +114,7 @@ ORDER BY 1 DESC"""
 
 
 def judged_entities(cluster: str) -> Sql:
-    """The number of entities of the newest state that the rules of health read."""
+    """Counts the entities that the rules of health read in the newest state."""
     return f"""\
 SELECT count(*) AS entities FROM {HISTORY}
 WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND entity IN {_in(JUDGED)}

@@ -113,7 +113,8 @@ class Examined:
         )
 
     def shown_file(self, relative: str) -> str:
-        """The name of a file as the user would write it. relative: "" for the directory."""
+        """The name of a file as the user would write it. relative: its path below the node's log
+        directory; "" for the metadata directory itself."""
         if isinstance(self.location, FilePath) or not relative:
             return self.shown
         return self.location.shown_file(relative)

@@ -119,8 +119,9 @@ def winners_that_lose(
 def _lacking(
     holder: RankedReplica, standings: Sequence[RankedReplica], quorum: KnownQuorum
 ) -> list[str]:
-    """The node ids of the voters in force that are not known to hold the entries of a log that the
-    winner lacks."""
+    """The node ids of the voters in force of which no log is known to hold committed entries that
+    the winner lacks. holder: the replica with most of these entries. standings: the replicas
+    compared with this winner."""
     holding = {one.log.key for one in standings if one.lost.committed}
     return [
         str(voter.key.node_id)

@@ -31,9 +31,11 @@ class RecordRedactor:
         self._names = NameHasher(redactor) if hashes_names else None
 
     def redacted(self, record: Record, *, is_control: bool) -> Record:
-        """The record without secrets; the same object if it has none.
+        """The record with fingerprints in place of secrets, and of bytes whose meaning is unknown
+        (headers, the key of a metadata record, the body of an unknown type); with hashes_names also
+        of users' names. The same object if nothing had to be replaced.
 
-        A record that can't be decoded becomes a record that can't be decoded either.
+        A record that can't be decoded stays one that can't be decoded.
         """
         key, value = record.key, record.value
         if is_control:

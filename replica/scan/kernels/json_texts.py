@@ -222,11 +222,8 @@ def find_doubtful_texts(
     source: Bytes, offsets: Longs, present: Bytes, low: int, high: int, doubtful: Longs,
     stack: Longs,
 ) -> int:  # fmt: skip
-    """Write the numbers of the rows whose text may be no JSON. Returns the number of these rows.
-
-    offsets: the place of each row's text in `source`, and the end of the last text. present: 0 for
-        a row without text. stack: JSON_DEPTH times JSON_COLUMNS numbers, and one more.
-    """
+    """Write to `doubtful` the numbers of the rows from low (inclusive) to high (exclusive) whose
+    text may be no JSON. Returns how many they are."""
     count = long(0)
     for row in range(low, high):
         if byte_at(present, row) and not _is_certain(
