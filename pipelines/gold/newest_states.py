@@ -30,13 +30,12 @@ def newest_states(
     gold.state_ranges and gold.leader_epoch_history. agreed_end: the end (exclusive) of the agreed
     branch over all captures; the branch of an earlier round may have had more.
 
-    The row has cluster_id, end_offset (of the state, exclusive), from_offset (the begin of the
-    replay that gives the state), is_whole (whether no record is known beyond the state), voters
-    (node ids, of the newest leader's epoch) and now_ms (the time of the last record in that
-    capture's log, in ms since 1970; None if unknown). It names one capture by node_id,
-    directory_id, capture_id and source: the capture that reaches furthest into that state. Where
-    several reach as far, it is the newest capture of them, and then the one with the lowest node
-    id.
+    The row names one capture by node_id, directory_id, capture_id and source: the capture that
+    reaches furthest into the state. Where several reach as far, it is the newest of them, and then
+    the one with the lowest node id. The row also has cluster_id, end_offset (of the state,
+    exclusive), from_offset (where the replay that gives the state begins), is_whole (whether no
+    record is known beyond the state), voters (node ids, of the newest leader's epoch) and now_ms
+    (the time of the last record in the named capture's log, in ms since 1970; None if unknown).
     """
     known = newest_range(ranges)
     if known is None or not status:
