@@ -1,7 +1,7 @@
 """The options and the help of each command: a class, whose fields are the options and whose
 docstring is the help. A command's work is in the folder of its heading in `kraftlake --help`, such
-as jobs/cli/directories for "Directories of nodes". But ingest, build, quality, maintain and publish
-are modules of jobs, which spark-submit starts too.
+as jobs/cli/directories for "Directories of nodes". But the work of ingest, build and the
+others that spark-submit starts, too, is in a module of jobs.
 
   directories   dump, diff, check, explain, recover
   copying       capture, prune, redact
