@@ -19,7 +19,7 @@ class ReadRecords:
 
     records: tuple[ConsumerRecord, ...]
     position: FetchPosition
-    """The position behind the last whole batch, even if compaction has removed this batch's last
+    """The position after the last whole batch, even if compaction has removed this batch's last
     records."""
     epochs: Epochs
     """The epochs of all records that were read so far, each with the first offset that was read in

@@ -52,7 +52,7 @@ class Run(NamedTuple):
     position: int
     """The byte of the file at which the run begins."""
     end_position: int
-    """The byte behind the last batch."""
+    """The byte after the last batch."""
     base_offset: int
     """The first offset of the run (inclusive)."""
     last_offset: int

@@ -78,7 +78,7 @@ class SegmentScan:
     batches: Sequence[LocatedBatch]
     damages: tuple[Damage, ...]
     end_position: int
-    """The byte behind the last batch or damage."""
+    """The byte after the last batch or damage."""
     zero_tail: int
     """The number of zero bytes behind end_position."""
     sparse_until: int = 0
@@ -146,7 +146,7 @@ class JudgedWalk:
 
     @property
     def end_position(self) -> int:
-        """The byte behind the last batch or damage so far."""
+        """The byte after the last batch or damage so far."""
         return self._walk.start + self._walk.position
 
     @property

@@ -107,7 +107,7 @@ def _values(raw: bytes, offsets: int, count: int, width: int) -> int:
 
 
 def _count(raw: bytes, at: int, *, is_large: bool) -> tuple[int, int]:
-    """(the number of elements, the position behind the count)."""
+    """(the number of elements, the position after the count)."""
     width = 4 if is_large else 1
     return _unsigned(raw, at, width), at + width
 

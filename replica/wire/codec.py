@@ -90,7 +90,7 @@ def decode(
 def decode_prefix(
     structure: Structure, version: int, data: Buffer, start: int, most: int = MAX_ELEMENTS
 ) -> tuple[Message, int]:
-    """The message that begins at byte `start`, and the position behind it. Raises DataError for
+    """The message that begins at byte `start`, and the position after it. Raises DataError for
     malformed bytes."""
     cursor = _Cursor(data, start, most)
     message = _structure_reader(structure, version)(cursor)

@@ -52,10 +52,6 @@ _LIGHT = frozenset(
 )
 
 
-REFUSING = "min_insync_replicas_set"
-"""The kind of a change by which partitions may refuse writes."""
-
-
 class Weight(IntEnum):
     """How grave an event is. A page with too many events leaves out the light ones first."""
 
@@ -125,18 +121,18 @@ class Incident:
             return ""
         return f", in the history of {named('node', [*map(str, event.nodes)])}"
 
-    def change_of(self, event: Event) -> str:
-        """The kind of a change that somebody asked for; REFUSING if partitions refuse writes and
-        the change gave min.insync.replicas another value."""
+    def may_refuse_by(self, event: Event) -> bool:
+        """Whether partitions refuse writes, and this change gave min.insync.replicas another
+        value."""
         is_of_isr = event.name.endswith(": min.insync.replicas") and " -> " in event.detail
-        return REFUSING if self.refusing and is_of_isr else event.event
+        return bool(self.refusing) and is_of_isr
 
     def weight_of(self, event: Event) -> Weight:
         """How grave an event is. What makes partitions refuse writes isn't light. Where there are
         two histories, people ask what happened after they diverged, and which topics each history
         has. So earlier events are light, and changes of topics are not."""
         weight = usual_weight(event)
-        if self.change_of(event) == REFUSING:
+        if self.may_refuse_by(event):
             return Weight.USUAL
         if self.parted is None or weight is Weight.GRAVE:
             return weight
@@ -223,12 +219,12 @@ class IncidentEvent(NamedTuple):
     """The end of `text` that says which history has the event; see Incident.whose."""
     change: str = ""
     """The kind of a late change that somebody asked for, such as `config_set`; "" for all other
-    events."""
+    events, and for a change by which partitions may refuse writes."""
 
     @property
     def is_harmless_change(self) -> bool:
         """Whether it is a late change that took nothing away: a new topic, another config."""
-        return bool(self.change) and self.change not in (*TAKEN_AWAY, REFUSING)
+        return bool(self.change) and self.change not in TAKEN_AWAY
 
 
 def gravest(events: Sequence[IncidentEvent], most: int) -> list[IncidentEvent]:
@@ -295,7 +291,7 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[IncidentEvent]:
         text = f"{text_of([event], clock)} (offset {event.offset}){whose}"
         yield IncidentEvent(
             event.at, text, event.offset, incident.weight_of(event), parted=event.parted,
-            whose=whose, change=incident.change_of(event),
+            whose=whose, change="" if incident.may_refuse_by(event) else event.event,
         )  # fmt: skip
     yield from _of_outages(incident, clock)
     yield from _of_quorum(incident)

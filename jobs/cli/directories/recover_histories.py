@@ -3,7 +3,7 @@ and a person chooses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from jobs.cli.clock import ZonedClock
 from jobs.cli.directories.recover_fixed_steps import RecoverStep
@@ -64,8 +64,9 @@ def _copy_disks(quorum: PlannedQuorum) -> RecoverStep:
 def compare_histories(quorum: PlannedQuorum) -> RecoverStep:
     """The step for logs that aren't known to be histories of voters: nothing starts before one is
     chosen."""
-    shown = [one.shown for one in _one_of_each(quorum)] or quorum.shown
-    changes = tuple(_changes_of_each(quorum))
+    of_each = _one_of_each(quorum)
+    shown = [one.shown for one in of_each] or quorum.shown
+    changes = tuple(_changes(quorum, of_each))
     told = ", `history` what each branch alone changed" * bool(changes)
     return RecoverStep(
         "Start none of them before a history is chosen: `check` says what is damaged, `diff` shows "
@@ -88,17 +89,19 @@ def _one_of_each(quorum: PlannedQuorum) -> list[Examined]:
     return found
 
 
-def _changes_of_each(quorum: PlannedQuorum) -> Iterator[Shell]:
+def _changes(quorum: PlannedQuorum, of_each: Iterable[Examined]) -> Iterator[Shell]:
     """For each history, the command that lists what it changed from the time on at which the
-    histories part."""
-    for examined in _one_of_each(quorum):
-        at = examined.time_at(min(one.offset for one in quorum.plan.quorum.conflicts))
+    histories part. of_each: a directory of each history."""
+    parted = min((one.offset for one in quorum.plan.quorum.conflicts), default=0)
+    for examined in of_each:
+        at = examined.time_at(parted)
         since = () if at is None else ("--from-time", ZonedClock().text(at))
         yield line("kraftlake", "history", *since, *shown_paths([examined.shown]))
 
 
 def _compare(quorum: PlannedQuorum) -> RecoverStep:
-    shown = [one.shown for one in _one_of_each(quorum)]
+    of_each = _one_of_each(quorum)
+    shown = [one.shown for one in of_each]
     return RecoverStep(
         "Find out which history has the topics and the changes that you need: `state` shows the "
         "topics of each, `history` what it alone changed, `timeline` its events, `diff` the "
@@ -108,7 +111,7 @@ def _compare(quorum: PlannedQuorum) -> RecoverStep:
                 line("kraftlake", "state", "--entity", "topic", *shown_paths([one]))
                 for one in shown
             ),
-            *_changes_of_each(quorum),
+            *_changes(quorum, of_each),
             *(line("kraftlake", "timeline", *shown_paths([one])) for one in shown),
             *(line("kraftlake", "diff", *shown_paths((shown[0], one))) for one in shown[1:]),
         ),

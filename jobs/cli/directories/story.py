@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jobs.cli.clock import ZonedClock
-from jobs.cli.directories.incident import REFUSING, IncidentEvent, Weight
+from jobs.cli.directories.incident import IncidentEvent, Weight
 from replica.doctor.timeline.asked_for import HOUR_MS
 from replica.terminal_text import one_line
 
@@ -20,10 +20,7 @@ def decisive_few(events: Sequence[IncidentEvent]) -> list[IncidentEvent]:
     """At most MAX_EVENTS of the events, in their order, chosen by few_of. Changes that somebody
     asked for are light, and harmless ones are told only where there is nothing else."""
     told = [one for one in events if not one.is_harmless_change] or [*events]
-    weights = [
-        (one.at, Weight.LIGHT if one.change and one.change != REFUSING else one.weight)
-        for one in told
-    ]
+    weights = [(one.at, Weight.LIGHT if one.change else one.weight) for one in told]
     return [told[number] for number in few_of(weights, MAX_EVENTS)]
 
 

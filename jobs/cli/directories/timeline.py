@@ -70,8 +70,8 @@ def run(options: TimelineOptions) -> int:
         chosen = [(branch, list(filter(is_wanted, found.events))) for branch, found in told]
         if form == "text":
             for (branch, events), (_, found) in zip(chosen, told, strict=True):
-                taken = [one for one in filter(is_wanted, found.recent) if one.event in TAKEN_AWAY]
-                _write(branch, events, [] if options.events else taken, clock)
+                late = [] if options.events else filter(is_wanted, found.recent)
+                _write(branch, events, [one for one in late if one.event in TAKEN_AWAY], clock)
         else:
             from jobs.cli.asking.query_result import write_timed  # text needs no csv
 

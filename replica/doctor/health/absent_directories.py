@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from replica.doctor.health.cluster import Cluster
-from replica.doctor.health.emptied import emptied_brokers
+from replica.doctor.health.emptied import emptied_partitions
 from replica.doctor.health.live_replicas import eligible_to_lead
 from replica.model.keys import NO_NODE
 from replica.words import listed, named, shortened
@@ -48,7 +48,7 @@ def absent_directories(cluster: Cluster) -> Mapping[int, AbsentDirectories]:
     has a single log directory, if all its directories were given, or if no partition waits for a
     replica in an absent directory."""
     found = {}
-    emptied = frozenset(one.broker for one in emptied_brokers(cluster))
+    emptied = frozenset(emptied_partitions(cluster).values())
     for broker, online in cluster.online_directories.items():
         if broker in cluster.live_brokers or len(online) < 2:
             continue

@@ -34,7 +34,7 @@ _FIXED_ROOM = len(_EPOCH + _TIME) + 3 * 20 + max(map(len, _LABELS)) + 2 + tables
 
 @inner
 def _put_head(batches: Longs, rows: Longs, row: int, prefix: Bytes, output: Bytes, to: int) -> int:
-    """Write the part of a line that comes before its data. Returns the position behind this
+    """Write the part of a line that comes before its data. Returns the position after this
     part."""
     batch = cell(rows, frames.ROW_BATCH, row)
     label = cell(rows, frames.ROW_PROGRAM, row)

@@ -75,7 +75,7 @@ def _behind_plain(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_string(source: Bytes, at: int, end: int) -> int:
-    """The position behind a string whose first character is at `at`; DOUBT if the string may be no
+    """The position after a string whose first character is at `at`; DOUBT if the string may be no
     JSON."""
     while True:
         at = _behind_plain(source, at, end)
@@ -91,7 +91,7 @@ def _behind_string(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_digits(source: Bytes, at: int, end: int) -> int:
-    """The position behind one digit or more; DOUBT if there is no digit."""
+    """The position after one digit or more; DOUBT if there is no digit."""
     start = at
     while at < end and byte_at(source, at) >= _ZERO and byte_at(source, at) <= _NINE:
         at += 1
@@ -100,7 +100,7 @@ def _behind_digits(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_number(source: Bytes, at: int, end: int) -> int:
-    """The position behind a number of at most _LONGEST_NUMBER characters; DOUBT for a longer number
+    """The position after a number of at most _LONGEST_NUMBER characters; DOUBT for a longer number
     and for bytes that may be no JSON."""
     end = min(end, at + _LONGEST_NUMBER)
     if _peek(source, at, end) == _MINUS:
@@ -116,7 +116,7 @@ def _behind_number(source: Bytes, at: int, end: int) -> int:
 
 @inner
 def _behind_scalar(source: Bytes, at: int, end: int) -> int:
-    """The position behind a value that is no container; DOUBT if the value may be no JSON."""
+    """The position after a value that is no container; DOUBT if the value may be no JSON."""
     byte = _peek(source, at, end)
     if byte == _QUOTE:
         return _behind_string(source, at + 1, end)
@@ -140,7 +140,7 @@ def _ascends(source: Bytes, before: int, size_before: int, key: int, size: int) 
 
 @inner
 def _behind_key(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> int:
-    """The position behind a key and its colon; DOUBT if the bytes may be no JSON, or the key isn't
+    """The position after a key and its colon; DOUBT if the bytes may be no JSON, or the key isn't
     larger than the object's previous key."""
     at = _behind_space(source, at, end)
     if _peek(source, at, end) != _QUOTE:
@@ -160,10 +160,10 @@ def _behind_key(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> i
 @inner
 def _behind_ends(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> int:
     """Pass the closing marks, comma and key behind a value. Returns the position of the next value,
-    or the position behind the outermost value if no container is open any more; DOUBT if the bytes
+    or the position after the outermost value if no container is open any more; DOUBT if the bytes
     may be no JSON.
 
-    at: the position behind the value. frame: the frame of the innermost open container. The last
+    at: the position after the value. frame: the frame of the innermost open container. The last
         item of the stack gets the frame that is the innermost one afterwards.
     """
     while True:

@@ -47,7 +47,7 @@ _LARGEST_PLAIN_DOUBLE = 1e7
 
 @inner
 def put_double(source: Bytes, position: int, output: Bytes, to: int) -> int:
-    """Write a double that is a whole number below 10 million. Returns the position behind the
+    """Write a double that is a whole number below 10 million. Returns the position after the
     number; REFUSED for any other double, which the scalar reader writes."""
     number = load_double(source, position)
     if not abs(number) < _LARGEST_PLAIN_DOUBLE or number != np.floor(number):
@@ -79,7 +79,7 @@ def put_uuid_text(source: Bytes, position: int, output: Bytes, to: int) -> int:
 
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
-    """Write a value of fixed size. Returns the position behind the text; REFUSED for a double that
+    """Write a value of fixed size. Returns the position after the text; REFUSED for a double that
     put_double refuses."""
     if kind == tables.UUID:
         return put_uuid_text(source, position, output, to)
@@ -93,7 +93,7 @@ def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -
 @inner
 def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: int) -> int:
     """Write a string with escapes, or bytes as base64. The caller has checked the length. Returns
-    the position behind the JSON."""
+    the position after the JSON."""
     size, start = unsigned_varint(source, position, source.size)
     if size == 0:
         store_32(output, to, _NULL)
@@ -110,7 +110,7 @@ def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: i
 @inner
 def put_list(source: Bytes, start: int, count: int, is_uuid: bool, output: Bytes, to: int) -> int:
     """Write `count` elements that stand one behind another: uuids, or else int32. Returns the
-    position behind the JSON."""
+    position after the JSON."""
     store_8(output, to, _OPEN)
     to += 1
     for index in range(count):
@@ -127,7 +127,7 @@ def put_list(source: Bytes, start: int, count: int, is_uuid: bool, output: Bytes
 
 @inner
 def _behind(source: Bytes, position: int, step: int) -> int:
-    """The position behind a scalar value. The caller has checked the value."""
+    """The position after a scalar value. The caller has checked the value."""
     size = step_item(step, tables.STEP_SIZE)
     if size > 0:
         return position + size
@@ -145,7 +145,7 @@ def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int)
 
 @inner
 def _put_struct(source: Bytes, position: int, step: int, output: Bytes, to: int) -> tuple[int, int]:
-    """Write a structure. Returns the position behind the structure, and the position behind its
+    """Write a structure. Returns the position after the structure, and the position after its
     JSON, or REFUSED for a double that put_double refuses."""
     first = step_item(step, tables.STEP_FIRST)
     store_8(output, to, _BRACE)
@@ -191,7 +191,7 @@ def _put_array(source: Bytes, position: int, step: int, output: Bytes, to: int) 
 def interpret(
     source: Bytes, position: int, end: int, program: int, output: Bytes, to: int, places: Longs
 ) -> int:
-    """Write the JSON of the fields at `position`. Returns the position behind this JSON, or REFUSED
+    """Write the JSON of the fields at `position`. Returns the position after this JSON, or REFUSED
     for a value that the scalar reader must write."""
     first = program_item(program, tables.PROGRAM_FIRST)
     last = program_item(program, tables.PROGRAM_END)

@@ -66,7 +66,7 @@ def read_number(source: Bytes, position: int, kind: int) -> int:
 
 @inner
 def pass_text(source: Bytes, position: int, end: int, is_string: bool, nullable: bool) -> int:
-    """The position behind a compact string or bytes. NOWHERE if the length is impossible."""
+    """The position after a compact string or bytes. NOWHERE if the length is impossible."""
     size, start = unsigned_varint(source, position, end)
     if size == 0:
         return start if nullable else NOWHERE
@@ -78,7 +78,7 @@ def pass_text(source: Bytes, position: int, end: int, is_string: bool, nullable:
 
 @inner
 def pass_fixed_array(source: Bytes, position: int, end: int, size: int, nullable: bool) -> int:
-    """The position behind a compact array of values of `size` bytes. NOWHERE if the length is
+    """The position after a compact array of values of `size` bytes. NOWHERE if the length is
     impossible."""
     count, start = unsigned_varint(source, position, end)
     if count == 0:
@@ -89,7 +89,7 @@ def pass_fixed_array(source: Bytes, position: int, end: int, size: int, nullable
 
 @inner
 def pass_tags(source: Bytes, position: int, end: int) -> int:
-    """The position behind the count of tagged fields, which must be 0. NOWHERE if there are tagged
+    """The position after the count of tagged fields, which must be 0. NOWHERE if there are tagged
     fields: the scalar reader reads such a value, and hides the content of unknown fields."""
     count, at = unsigned_varint(source, position, end)
     return at if count == 0 else NOWHERE
@@ -106,7 +106,7 @@ def _pass_scalar(source: Bytes, position: int, end: int, step: int, nullable: bo
 
 @inner
 def pass_struct(source: Bytes, position: int, end: int, step: int) -> int:
-    """The position behind one structure of the array whose step is `step`. NOWHERE if the structure
+    """The position after one structure of the array whose step is `step`. NOWHERE if the structure
     is invalid."""
     for within in range(step_item(step, tables.STEP_FIRST), step_item(step, tables.STEP_END)):
         nullable = step_item(within, tables.STEP_NULLABLE) != 0

@@ -50,7 +50,7 @@ def _has_nameless_listener(source: Bytes, position: int, end: int) -> bool:
 
 @inner
 def replay_broker_record(table: Table, record: Record, end: int, action: int) -> int:
-    """Replay a record of a broker. Returns the STOP code. end: the position behind the value of the
+    """Replay a record of a broker. Returns the STOP code. end: the position after the value of the
     record."""
     slots = table.slots
     broker_id = int32_of(record, t.FIELD_BROKER)

@@ -174,7 +174,7 @@ def _locating(program: Program, refusal: str) -> _Lines:
 
 
 def _passed(step: FieldStep) -> str:
-    """The code that computes the position behind a value at `at`. If this position is beyond `end`,
+    """The code that computes the position after a value at `at`. If this position is beyond `end`,
     all later positions are beyond `end` too."""
     if step.is_array:
         return f"pass_fixed_array(source, at, end, {step.least_size}, {step.nullable})"
@@ -217,7 +217,7 @@ def _put_literal(text: str) -> _Lines:
 
 
 def _written(form: str, step: FieldStep, place: str, to: str) -> str:
-    """The code that writes the value of a step at `to`, and computes the position behind it."""
+    """The code that writes the value of a step at `to`, and computes the position after it."""
     if step.is_array:
         assert step.kind in (Kind.INT32, Kind.UUID), "json_array and variant_array write these"
         return f"{form}_array(source, {place}, {step.kind is Kind.UUID}, output, {to})"

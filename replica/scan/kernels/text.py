@@ -1,6 +1,6 @@
 """Writes text: UTF-8, JSON strings, decimal numbers, base64.
 
-A function that writes takes an output and a position, and returns the position behind its text. The
+A function that writes takes an output and a position, and returns the position after its text. The
 function may overwrite up to tables.SLACK bytes behind this position, and it never writes more bytes
 than replica.scan.tables has computed. No function reads beyond the end of the source array.
 """
@@ -47,7 +47,7 @@ _UNICODE_ESCAPE = int.from_bytes(b"\\u00", "little")
 
 @inner
 def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
-    """Copy `size` bytes, 8 at a time. Returns the position behind the copy. The last bytes of the
+    """Copy `size` bytes, 8 at a time. Returns the position after the copy. The last bytes of the
     source array are copied one by one."""
     # One loop with two steps: of two loops LLVM would make vector code, which is slower for short
     # copies, and most copies are short.
@@ -96,7 +96,7 @@ def is_utf8(source: Bytes, start: int, end: int) -> bool:
 @inner
 def put_escaped(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
     """Write the characters between the quotes of a JSON string, with the escapes that Jackson uses.
-    Returns the position behind the text."""
+    Returns the position after the text."""
     at = start
     end = start + size
     while at < end:
@@ -144,7 +144,7 @@ def _put_character(output: Bytes, to: int, byte: int) -> int:
 
 @inner
 def put_integer(output: Bytes, to: int, number: int) -> int:
-    """Write a decimal number. Returns the position behind the text."""
+    """Write a decimal number. Returns the position after the text."""
     rest = np.uint64(number)
     if number < 0:
         store_8(output, to, 0x2D)
@@ -179,7 +179,7 @@ def _pair(bits: np.uint64, shift: int) -> int:
 
 @inner
 def put_uuid(output: Bytes, to: int, source: Bytes, start: int) -> int:
-    """Write the 22 characters of the uuid at `start`. Returns the position behind the text."""
+    """Write the 22 characters of the uuid at `start`. Returns the position after the text."""
     high = load_u64(source, start)
     low = load_u64(source, start + 8)
     for k in range(5):

@@ -19,7 +19,7 @@ _VERSION_SORTED = 0x11
 
 @inner
 def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
-    """Write the metadata of a VARIANT, which is a dictionary of names. Returns the position behind
+    """Write the metadata of a VARIANT, which is a dictionary of names. Returns the position after
     the dictionary. names: a bit for each name of the program, which is 1 for a name in the
     dictionary."""
     first = program_item(program, tables.PROGRAM_NAMES)
@@ -52,7 +52,7 @@ def _put_known(
     program: int, names: int, known: Longs, known_bytes: Bytes, output: Bytes, to: int
 ) -> int:
     """Write a dictionary. If the dictionary is in `known_bytes`, copy it; otherwise make the
-    dictionary, and store it in `known_bytes`. Returns the position behind the dictionary in
+    dictionary, and store it in `known_bytes`. Returns the position after the dictionary in
     `output`."""
     slot = (names ^ names >> 8 ^ program * 37) & (tables.KNOWN - 1)
     entry = slot * tables.KNOWN_COLUMNS

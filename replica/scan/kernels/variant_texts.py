@@ -47,7 +47,7 @@ def _signed(source: Bytes, at: int, width: int) -> int:
 
 @inner
 def _put_text(source: Bytes, start: int, end: int, output: Bytes, to: int) -> int:
-    """Write bytes as a JSON string. Returns the position behind the string, REFUSED if the bytes
+    """Write bytes as a JSON string. Returns the position after the string, REFUSED if the bytes
     are no UTF-8, or NO_ROOM if the string may not fit."""
     if to + (end - start) * _PER_BYTE + _LEAST_ROOM > output.size:
         return NO_ROOM
@@ -82,7 +82,7 @@ def _put_name(names: Bytes, start: int, end: int, which: int, output: Bytes, to:
 
 @inner
 def _put_scalar(source: Bytes, at: int, end: int, output: Bytes, to: int) -> int:
-    """Write a value that is no container. Returns the position behind its text, REFUSED or NO_ROOM.
+    """Write a value that is no container. Returns the position after its text, REFUSED or NO_ROOM.
     The caller has checked that there is room for a number or a word."""
     kind, header = byte_at(source, at) & 3, byte_at(source, at) >> 2
     if kind == _SHORT_STRING:
@@ -146,7 +146,7 @@ def _put_label(
     output: Bytes, to: int,
 ) -> int:  # fmt: skip
     """Write the text before the next element of a container: a comma, and in an object the name.
-    Returns the position behind this text, REFUSED or NO_ROOM."""
+    Returns the position after this text, REFUSED or NO_ROOM."""
     number = item(stack, frame + _NEXT)
     if number:
         store_8(output, to, _COMMA)
@@ -164,7 +164,7 @@ def _put_label(
 @inner
 def _put_ends(output: Bytes, to: int, stack: Longs, depth: int) -> int:
     """Write the closing marks of the innermost containers that have no further element. Returns the
-    position behind the last mark."""
+    position after the last mark."""
     while depth > 0:
         frame = (depth - 1) * tables.VARIANT_COLUMNS
         if item(stack, frame + _NEXT) < item(stack, frame + _COUNT):
@@ -180,7 +180,7 @@ def _put_begin(
     source: Bytes, at: int, end: int, output: Bytes, to: int, stack: Longs, depth: int
 ) -> int:
     """Write the opening mark of a container, and fill frame number `depth` of the stack for the
-    container. Returns the position behind the mark, or REFUSED."""
+    container. Returns the position after the mark, or REFUSED."""
     if depth == tables.VARIANT_DEPTH:
         return REFUSED
     frame = _enter(source, at, end, stack, depth * tables.VARIANT_COLUMNS)

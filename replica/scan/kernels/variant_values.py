@@ -62,7 +62,7 @@ def width_of(number: int) -> int:
 
 @inner
 def put_unsigned(output: Bytes, to: int, number: int, width: int) -> int:
-    """Write a number little-endian, in exactly `width` bytes. Returns the position behind the
+    """Write a number little-endian, in exactly `width` bytes. Returns the position after the
     number."""
     if width == 1:
         store_8(output, to, number)
@@ -108,7 +108,7 @@ def put_uuid_text(source: Bytes, position: int, output: Bytes, to: int) -> int:
 
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
-    """Write a value of fixed size. Returns the position behind the value, or REFUSED for a double
+    """Write a value of fixed size. Returns the position after the value, or REFUSED for a double
     that isn't finite."""
     if kind == tables.UUID:
         return put_uuid_text(source, position, output, to)
@@ -150,7 +150,7 @@ def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: i
 
 @inner
 def _scalar_size(source: Bytes, position: int, step: int) -> tuple[int, int]:
-    """The bytes that a scalar value takes as a VARIANT, and the position behind that value."""
+    """The bytes that a scalar value takes as a VARIANT, and the position after that value."""
     kind = step_item(step, tables.STEP_KIND)
     fixed = step_item(step, tables.STEP_SIZE)
     if fixed > 0:
@@ -180,7 +180,7 @@ def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int)
 @inner
 def _struct_size(source: Bytes, position: int, step: int) -> tuple[int, int, int]:
     """The bytes that a structure takes as a VARIANT, the bytes of its values alone, and the
-    position behind the structure."""
+    position after the structure."""
     first, last = step_item(step, tables.STEP_FIRST), step_item(step, tables.STEP_END)
     values = 0
     for within in range(first, last):
@@ -195,7 +195,7 @@ def _struct_size(source: Bytes, position: int, step: int) -> tuple[int, int, int
 def _put_struct(
     source: Bytes, position: int, step: int, output: Bytes, to: int, names: int
 ) -> tuple[int, int]:
-    """Write a structure. Returns the position behind the structure, and the position behind its
+    """Write a structure. Returns the position after the structure, and the position after its
     VARIANT, or REFUSED for a double that isn't finite.
 
     names: the bits of the names in the dictionary. The id of a name is its rank among these names.
@@ -287,10 +287,10 @@ def shift_up(output: Bytes, start: int, end: int, by: int) -> None:
 @inner
 def close_object(output: Bytes, header: int, count: int, end: int, field_ends: Longs) -> int:
     """Write the header and the offsets of an object whose ids and values are written. Returns the
-    position behind the object.
+    position after the object.
 
     If an offset takes one byte, the values are already at the right place. Otherwise this function
-    moves the values. field_ends[k]: the position behind the k-th value, in the order of the names.
+    moves the values. field_ends[k]: the position after the k-th value, in the order of the names.
     """
     offsets = header + 2 + count
     begin = offsets + count + 1
@@ -332,7 +332,7 @@ def interpret(
     places: Longs,
     field_ends: Longs,
 ) -> tuple[int, int]:
-    """Write the VARIANT of the fields at `position`. Returns the position behind this VARIANT, or
+    """Write the VARIANT of the fields at `position`. Returns the position after this VARIANT, or
     REFUSED for a value that the scalar reader must write; and the bits of the names in the
     VARIANT."""
     first = program_item(program, tables.PROGRAM_FIRST)

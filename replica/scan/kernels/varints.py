@@ -1,6 +1,6 @@
 """Checked readers of variable-length integers, as in replica.message.primitives.
 
-Each takes (bytes, position, end) and returns (value, position behind it). If the value is cut off
+Each takes (bytes, position, end) and returns (value, position after it). If the value is cut off
 at `end`, or is longer than its type allows, the position is NOWHERE. Every later read at NOWHERE
 fails too, so a chain of reads needs only one check, at the end of the chain.
 """

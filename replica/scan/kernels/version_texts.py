@@ -54,7 +54,7 @@ def _word(texts: Bytes, to: int, which: int) -> int:
 @inner
 def _put_part(buffers: ReportBuffers, to: int, column: int, number: int) -> int:
     """Write the value of a column: the number, or the JSON of the list whose slot is `number`.
-    Returns the position behind the text."""
+    Returns the position after the text."""
     slots = buffers.table.slots
     if column < t.PART_REPLICAS:
         return put_integer(buffers.texts, to, number)
@@ -73,7 +73,7 @@ def _put_field(buffers: ReportBuffers, to: int, which: int, number: int) -> int:
 @inner
 def _put_value(buffers: ReportBuffers, to: int, slot: int) -> int:
     """Write the JSON of a partition: the same text as that of
-    replica.metadata.image.partition.text_of. Returns the position behind the text."""
+    replica.metadata.image.partition.text_of. Returns the position after the text."""
     slots = buffers.table.slots
     for which in range(_FIELD_COUNT):
         to = _put_field(buffers, to, which, get(slots, slot, item(_COLUMNS, which)))
