@@ -42,8 +42,8 @@ def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
 
 
 def new_bytes(groups: Iterable[CaptureGroup]) -> int:
-    """How many bytes of segments the lake lacked at the time of their capture. Bytes that an
-    earlier round of the same ingest brings in are counted too."""
+    """The number of captured bytes of segments that the lake did not have when they were captured.
+    Bytes that an earlier round of the same ingest brings in are counted too."""
     scans = (
         segment.scan
         for group in groups

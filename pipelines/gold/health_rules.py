@@ -67,8 +67,8 @@ class JudgedState:
     """The brokers that are not live, in the order in which their starts bring most partitions back
     (see replica.doctor.health.returning.returning)."""
     leaderless_in_restart: Mapping[int, int]
-    """By the id of each live broker that has lost a log directory: how many more partitions have no
-    leader while it restarts."""
+    """For each live broker that has lost a log directory, by its id: how many more partitions have
+    no leader while this broker restarts."""
     still_refusing: Mapping[str, tuple[int, ...]]
     """By its name, each partition that refuses writes even after all brokers are back: the brokers
     whose replica lies in a log directory that is offline."""

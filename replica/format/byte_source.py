@@ -95,7 +95,7 @@ class OpenFile:
         return part
 
     def read(self, position: int, size: int) -> memoryview:
-        """A copy of `size` bytes from `position` on. Raises ShrankError if fewer are there."""
+        """A copy of `size` bytes from `position` on. Raises ShrankError if the file has fewer."""
         target = memoryview(bytearray(size))
         if self.read_into(target, position) < size:
             raise ShrankError

@@ -12,8 +12,8 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 FIRST_MS = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
 LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
-"""FIRST_MS and LAST_MS are the first and the last ms of the years 1 to 9999, outside of which
-Python has no datetime."""
+"""FIRST_MS is the first ms of the year 1, and LAST_MS the last ms of the year 9999 (ms since 1970,
+UTC). Python has no datetime before and after these years."""
 
 
 def moment(timestamp: int | None) -> datetime | None:

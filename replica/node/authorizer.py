@@ -66,10 +66,10 @@ class Authorizer:
 
 
 def authorizer_in(properties: Properties) -> Authorizer:
-    """The roles that the keys kraftlake.principals.ROLE give. The value of a key is a list with
-    semicolons between the principals, because the names in certificates hold commas. For a voter,
-    the node id may stand before the principal: ID@PRINCIPAL. Raises UsageError for an invalid
-    value, and if everybody could vote without INSECURE."""
+    """The authorizer with the roles that the settings kraftlake.principals.ROLE give. The value of
+    a key is a list with semicolons between the principals, because the names in certificates hold
+    commas. For a voter, the node id may stand before the principal: ID@PRINCIPAL. Raises UsageError
+    for an invalid value, and if everybody could vote without INSECURE."""
     is_insecure = properties.flag(INSECURE, default=False)
     found = {}
     for role in (PrincipalRole.OBSERVER, PrincipalRole.READER, PrincipalRole.ADMINISTRATOR):

@@ -97,11 +97,12 @@ NOWHERE_YET = -1
     STATE_SEED_B,
 ) = range(8)
 STATE_ITEMS = 8
-"""The number of items of the array `state`. SLOTS: the number of slots in use. ARENA: the number of
-bytes in use in the arena. PUTS: the number of items of `puts` in use: the changed slots of the PUT
-kinds, except configs. REFUSED: the number of records that could not be applied so far. EXPLAINED: 0
-if the kernel must stop at the first record that can't be applied. STOP: a STOP code. SEED_A,
-SEED_B: random numbers for the hash, because an attacker may choose the keys."""
+"""The number of items of the array `state`. Each name above is the index of an item; here it stands
+without STATE_. SLOTS: the number of slots in use. ARENA: the number of bytes in use in the arena.
+PUTS: the number of items of `puts` in use: the changed slots of the PUT kinds, except configs.
+REFUSED: the number of records that could not be applied so far. EXPLAINED: 0 if the kernel must
+stop at the first record that can't be applied. STOP: a STOP code. SEED_A, SEED_B: random numbers
+for the hash, because an attacker may choose the keys."""
 
 STOP_DONE = 0
 """The row was replayed."""

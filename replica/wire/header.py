@@ -71,8 +71,8 @@ def decode_request(
     served: the versions that are served, by API key; None for all declared versions.
     apis: the APIs by API key.
 
-    Raises UnsupportedVersionError for a version of a served API that isn't served, and another
-    DataError for bytes that aren't a request.
+    Raises UnsupportedVersionError if the API is served, but not in this version; another DataError
+    if the API isn't served, or if the bytes hold no request header.
     """
     if len(frame) < _START.size:
         raise TruncatedDataError(f"a request header needs {_START.size} bytes", 0)

@@ -47,7 +47,8 @@ class ClusterSource:
     content: LogContent | None = None
     """The number of the log's records of each type; None where Wanted.content is False."""
     past: Past | None = None
-    """Since when each failure would do its present harm; None where Wanted.past is False."""
+    """For each possible failure, the time since when it would do the harm that it would do now;
+    None where Wanted.past is False."""
     verdict: Verdict | None = None
     """The verdict on the cluster; None where Wanted.verdict is False."""
     notices: tuple[str, ...] = ()

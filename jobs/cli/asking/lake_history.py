@@ -281,8 +281,9 @@ class ClusterHistory:
 
 
 def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
-    """The lake's only cluster, or the named cluster. Raises UsageError where the lake isn't built
-    or lacks the named cluster, or where `cluster` is None and the lake has several clusters."""
+    """The history of the named cluster, or of the lake's only cluster. Raises UsageError where the
+    lake isn't built or lacks the named cluster, or where `cluster` is None and the lake has several
+    clusters."""
     names = clusters_of(lake, cluster)
     if cluster is None and len(names) != 1:
         raise UsageError(f"the lake has {len(names)} clusters: --cluster {' or '.join(names)}")

@@ -93,8 +93,8 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
 
 
 def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
-    """The result of shortened_while_down. The log is replayed a second time only if a record after
-    the stop of a broker names one of the configs in _SHORTENING."""
+    """The configs that shortened_while_down gives for this log. The log is replayed a second time
+    only if a record after the stop of a broker names one of the configs in _SHORTENING."""
     end, down = cluster.end_offset, brokers_down(cluster)
     if not down or examined.directory.log_start_offset < end - _MOST_STEPS:
         return ()
@@ -105,8 +105,8 @@ def _shortened(examined: Examined, cluster: Cluster) -> tuple[Shortened, ...]:
 
 
 def _led_from_new(examined: Examined, cluster: Cluster) -> frozenset[PartitionKey]:
-    """The result of led_from_new_directories. The log is replayed a second time only if a record
-    changes the directories of a partition of may_have_begun_empty."""
+    """The partitions that led_from_new_directories gives for this log. The log is replayed a second
+    time only if a record changes the directories of a partition of may_have_begun_empty."""
     start, end = examined.directory.log_start_offset, cluster.end_offset
     keys = may_have_begun_empty(cluster)
     if not keys or start < end - _MOST_STEPS or not _moves(examined, keys, start, end):

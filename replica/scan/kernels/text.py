@@ -47,8 +47,8 @@ _UNICODE_ESCAPE = int.from_bytes(b"\\u00", "little")
 
 @inner
 def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
-    """Copy `size` bytes, 8 at a time. Returns the position after the copy. The last bytes of the
-    source array are copied one by one."""
+    """Copy `size` bytes, 8 at a time. Returns the position after the copy. Less than 8
+    bytes before the end of the array `source` are copied one by one."""
     # One loop with two steps: of two loops LLVM would make vector code, which is slower for short
     # copies, and most copies are short.
     end = start + size

@@ -1,5 +1,6 @@
-"""Changes of files that no correct engine makes. A change is a function that takes all files of a
-node, and returns them with one file changed, renamed or removed."""
+"""Ways to damage the files of a node as no correct engine does. Each function here returns a
+change: a function that takes all files of a node, and returns them with one file changed, renamed
+or removed."""
 
 from __future__ import annotations
 
